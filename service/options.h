@@ -19,6 +19,7 @@ typedef enum OnDisconnect {
         _ON_DISCONNECT_INVALID = -EINVAL,
 } OnDisconnect;
 
+/* NULL for the default, which has no word. */
 const char *on_disconnect_to_string(OnDisconnect value);
 OnDisconnect on_disconnect_from_string(const char *text);
 
