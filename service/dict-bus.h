@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads an a{sv} by a table: one line for each key. It finds the key, refuses unknown ones, second ones and those of
- * another type, and leaves the reader function inside the variant. */
+/* Reads an a{sv} by a table: one line for each key. It finds the key, refuses unknown ones, second ones
+ * and those of another type, and leaves the reader function inside the variant. */
 #pragma once
 
 #include <stddef.h>
@@ -12,7 +12,8 @@
 
 typedef struct DictKey DictKey;
 
-/* Reads the value that the message stands at. 0 or negative errno; target is what the caller of dict_bus_read() gave. */
+/* Reads the value that the message stands at. 0 or negative errno; target is what the caller of
+ * dict_bus_read() gave. */
 typedef int (*DictRead)(sd_bus_message *message, const DictKey *key, void *target, sd_bus_error *error);
 
 struct DictKey {
@@ -26,10 +27,11 @@ struct DictKey {
         void (*set)(void); /* cast to the type that `read` knows */
 };
 
-/* Reads the a{sv} at the current position. Errors in the dictionary itself are of error_name and name the key. */
+/* Reads the a{sv} at the current position. Errors in the dictionary itself are of error_name and name the
+ * key. */
 int dict_bus_read(sd_bus_message *message, const DictKey *keys, size_t n_keys, const char *error_name,
                   void *target, sd_bus_error *error);
 
-/* Reads an `as` of at most max strings. *ret is a malloced, NULL-terminated array, never NULL; its strings are the
- * message's. -E2BIG beyond max. */
+/* Reads an `as` of at most max strings. *ret is a malloced, NULL-terminated array, never NULL; its
+ * strings are the message's. -E2BIG beyond max. */
 int dict_bus_read_strings(sd_bus_message *message, size_t max, const char ***ret);

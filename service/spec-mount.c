@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The option words of a mount: those that mount_setattr(2) knows become bits, those of binds and propagation become
- * fields, and the rest is for the file system. */
+/* The option words of a mount: those that mount_setattr(2) knows become bits, those of binds and
+ * propagation become fields, and the rest is for the file system. */
 #include "service/spec.h"
 
 #include <limits.h>
@@ -16,8 +16,8 @@
 #define DATA_MAX 4096U
 #define TYPE_MAX 64U
 
-/* A word, and with an "r" in front of it the same for all mounts below. The bits of mask are replaced by those of
- * set; the kernel wants the kinds of access time as a number of several bits, cleared as one. */
+/* A word, and with an "r" in front of it the same for all mounts below. The bits of mask are replaced by
+ * those of set; the kernel wants the kinds of access time as a number of several bits, cleared as one. */
 typedef struct AttributeWord {
         const char *word;
         uint64_t mask, set;
@@ -87,8 +87,8 @@ static void apply(const AttributeWord *a, uint64_t *set, uint64_t *clear) {
         *clear = (*clear & ~a->mask) | (a->mask == MOUNT_ATTR__ATIME ? a->mask : a->mask & ~a->set);
 }
 
-/* The recursive ones are put on first, so they are the last word only where no other follows: earlier words about
- * the same bits are taken back. */
+/* The recursive ones are put on first, so they are the last word only where no other follows: earlier
+ * words about the same bits are taken back. */
 static void apply_recursive(const AttributeWord *a, SpecMount *mount) {
         apply(a, &mount->attr_set_recursive, &mount->attr_clear_recursive);
         mount->attr_set &= ~a->mask;

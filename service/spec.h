@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The spec: what to run, as plain validated data. It comes from a{sv} (spec-bus.c), later from config.json; the plan
- * for a launch is made from it (plan.c). It knows no bus, no process and no file: a path in it has been checked for
- * its form only. org.berth1(5) documents every key. */
+/* The spec: what to run, as plain validated data. It comes from a{sv} (spec-bus.c), later from
+ * config.json; the plan for a launch is made from it (plan.c). It knows no bus, no process and no file: a
+ * path in it has been checked for its form only. org.berth1(5) documents every key. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,8 +40,8 @@ typedef struct SpecMount {
         char *type;        /* owned; "bind" for a bind whatever was written */
         char *source;      /* owned; absolute for a bind */
         char *data;        /* owned: what is left for the file system, comma separated; or NULL */
-        /* MOUNT_ATTR_*. Recursive (rro, rnosuid, …; 0 unless it is a bind): of the mount and all below, put on
-         * first. The others: of the mount itself, put on last. */
+        /* MOUNT_ATTR_*. Recursive (rro, rnosuid, …; 0 unless it is a bind): of the mount and all below,
+         * put on first. The others: of the mount itself, put on last. */
         uint64_t attr_set, attr_clear;
         uint64_t attr_set_recursive, attr_clear_recursive;
         uint64_t propagation; /* MS_PRIVATE, MS_SLAVE, MS_SHARED, MS_UNBINDABLE, or 0 */
@@ -94,16 +94,16 @@ Spec *spec_free(Spec *spec);
 DEFINE_CLEANUP(Spec *, spec_free);
 #define _cleanup_spec_ _cleanup_(spec_freep)
 
-/* Checks what only the whole spec can tell: RootDirectory and Command are there, the sizes of all strings together.
- * 0, or negative errno with InvalidSpec and the key in *error. */
+/* Checks what only the whole spec can tell: RootDirectory and Command are there, the sizes of all strings
+ * together. 0, or negative errno with InvalidSpec and the key in *error. */
 int spec_validate(const Spec *spec, sd_bus_error *error);
 
-/* Checks a container's name: 1 to 128 of [A-Za-z0-9_.+-], first a letter or digit, and short enough as a unit's
- * name. 0, or negative errno with InvalidName. */
+/* Checks a container's name: 1 to 128 of [A-Za-z0-9_.+-], first a letter or digit, and short enough as a
+ * unit's name. 0, or negative errno with InvalidName. */
 int spec_validate_name(const char *name, sd_bus_error *error);
 
-/* The setters that every face uses. Each takes the text of a key, checks it, and replaces what was there; on an
- * error *error has InvalidSpec and a sentence that names the key, and the spec is unchanged. */
+/* The setters that every face uses. Each takes the text of a key, checks it, and replaces what was there;
+ * on an error *error has InvalidSpec and a sentence that names the key, and the spec is unchanged. */
 int spec_set_root_directory(Spec *spec, const char *path, sd_bus_error *error);
 int spec_set_working_directory(Spec *spec, const char *path, sd_bus_error *error);
 int spec_set_command(Spec *spec, char *const *command, sd_bus_error *error);
@@ -125,21 +125,22 @@ int spec_set_limit(Spec *spec, const char *name, uint64_t soft, uint64_t hard, s
 /* Appends; a key that is there already is an error. */
 int spec_add_annotation(Spec *spec, const char *key, const char *value, sd_bus_error *error);
 
-/* Reads the options of one mount (OCI's words) and appends it (spec-mount.c). Type, source and options may be empty;
- * without a source a new file system shows its type as one. */
+/* Reads the options of one mount (OCI's words) and appends it (spec-mount.c). Type, source and options
+ * may be empty; without a source a new file system shows its type as one. */
 int spec_add_mount(Spec *spec, const char *destination, const char *type, const char *source,
                    char *const *options, sd_bus_error *error);
 
 /* Frees what a mount owns. */
 void spec_mount_done(SpecMount *mount);
 
-/* The capabilities of a list of names, with or without CAP_, in any case; `ALL` is every one the kernel knows
- * (spec-capability.c). An unknown name is InvalidSpec naming key and name. */
+/* The capabilities of a list of names, with or without CAP_, in any case; `ALL` is every one the kernel
+ * knows (spec-capability.c). An unknown name is InvalidSpec naming key and name. */
 int spec_parse_capabilities(const char *key, char *const *names, uint64_t *ret, sd_bus_error *error);
 
-/* What the three keys make of it together, in whatever order they came: `set` (the default set unless Capabilities was
- * given) with `add` and without `drop`. Dropping ALL leaves just those added by name, adding ALL gives all but those
- * dropped by name; one and the same capability in both is InvalidSpec naming it. */
+/* What the three keys make of it together, in whatever order they came: `set` (the default set unless
+ * Capabilities was given) with `add` and without `drop`. Dropping ALL leaves just those added by name,
+ * adding ALL gives all but those dropped by name; one and the same capability in both is InvalidSpec
+ * naming it. */
 int spec_set_capabilities(Spec *spec, uint64_t set, uint64_t add, uint64_t drop, sd_bus_error *error);
 
 /* The 14 that common engines give by default. */

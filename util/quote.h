@@ -4,8 +4,8 @@
 
 #define QUOTE_SIZE 132U
 
-/* Copies at most 128 bytes of text into buffer, "..." at the end where it was longer, '?' for control characters,
- * never a part of a UTF-8 character. Returns buffer. */
+/* Copies at most 128 bytes of text into buffer, "..." at the end where it was longer, '?' for control
+ * characters, never a part of a UTF-8 character. Returns buffer. */
 const char *quote(const char *text, char buffer[static QUOTE_SIZE]);
 
 /* The same into memory that lives as long as the enclosing block. */

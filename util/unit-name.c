@@ -49,7 +49,8 @@ bool unit_name_is_slice(const char *name) {
                 return false;
         if (name[strspn(name, LETTERS_AND_DIGITS ":_.\\-")] || strstr(name, ".."))
                 return false;
-        /* The root slice; otherwise each dash stands between the names of two slices, one within the other. */
+        /* The root slice; otherwise each dash stands between the names of two slices, one within the
+         * other. */
         if (strcmp(name, "-.slice") == 0)
                 return true;
         return name[0] != '-' && name[0] != '.' && name[stem - 1] != '-' && !strstr(name, "--");

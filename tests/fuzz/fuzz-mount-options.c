@@ -16,8 +16,8 @@ static void check(const SpecMount *mount) {
                     (mount->source[0] == '/' && !mount->data && strcmp(mount->type, "bind") == 0));
         fuzz_assert(mount->bind || (mount->attr_set_recursive | mount->attr_clear_recursive) == 0);
         fuzz_assert(mount->bind || !mount->recursive);
-        /* mount_setattr(2): a kind of access time only where the field is cleared, and that as a whole; any other
-         * bit is set or cleared, not both. */
+        /* mount_setattr(2): a kind of access time only where the field is cleared, and that as a whole;
+         * any other bit is set or cleared, not both. */
         for (int i = 0; i < 2; i++) {
                 uint64_t set = i ? mount->attr_set_recursive : mount->attr_set;
                 uint64_t clear = i ? mount->attr_clear_recursive : mount->attr_clear;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The input is a small program that writes an a{sv}, which is then read as a spec or as options.
  *
- * Bytes that aren't messages at all are the library's business and would hardly ever come through to the reader; this
- * way every message is a well-formed one, with any value under any key. */
+ * Bytes that aren't messages at all are the library's business and would hardly ever come through to the
+ * reader; this way every message is a well-formed one, with any value under any key. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -189,7 +189,8 @@ static void append(Input *input, const char *signature, unsigned depth) {
         }
 }
 
-/* One entry: a number that chooses the key and, from the end of the table on, a key of its own or another type. */
+/* One entry: a number that chooses the key and, from the end of the table on, a key of its own or another
+ * type. */
 static void append_entry(Input *input) {
         uint8_t choice = (uint8_t) next(input, 1);
         const char *signature;

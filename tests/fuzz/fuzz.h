@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a fuzz target is: one function, run by libFuzzer or by replay.c. It aborts when something is wrong. */
+/* What a fuzz target is: one function, run by libFuzzer or by replay.c. It aborts when something is
+ * wrong. */
 #pragma once
 
 #include <stddef.h>

@@ -33,7 +33,8 @@ static int read_spec(sd_bus_message *message, Spec **ret, sd_bus_error *error) {
         return r;
 }
 
-/* The dictionary given as arguments of sd_bus_message_append() makes this error, and the message has this word. */
+/* The dictionary given as arguments of sd_bus_message_append() makes this error, and the message has this
+ * word. */
 #define assert_refused(error_name, word, ...)                                     \
         do {                                                                      \
                 _cleanup_bus_message_ sd_bus_message *m = test_message_new(bus);  \
