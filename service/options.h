@@ -19,18 +19,21 @@ typedef enum OnDisconnect {
         _ON_DISCONNECT_INVALID = -EINVAL,
 } OnDisconnect;
 
+/* NULL for the default, which has no word. */
 const char *on_disconnect_to_string(OnDisconnect value);
 OnDisconnect on_disconnect_from_string(const char *text);
 
 typedef struct StartOptions {
         uint16_t rows, columns, x_pixels, y_pixels; /* rows or columns 0: not given */
         OnDisconnect on_disconnect;
-        bool stdio_given;  /* one of Standard* was */
-        int stdio[3];      /* owned: a descriptor of the client's, or -EBADF for null */
+        bool stdio_given; /* one of Standard* was */
+        int stdio[3];     /* owned: a descriptor of the client's, or -EBADF for null */
 } StartOptions;
 
-#define START_OPTIONS_INIT \
-        { .stdio = { -EBADF, -EBADF, -EBADF } }
+#define START_OPTIONS_INIT                          \
+        {                                           \
+                .stdio = { -EBADF, -EBADF, -EBADF } \
+        }
 
 /* Closes the descriptors. */
 void options_done(StartOptions *options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads a spec and the options of Start from a{sv}. Every key that it does not know, every wrong type and every value
- * out of range is an error that names the key. */
+/* Reads a spec and the options of Start from a{sv}. Every key that it does not know, every wrong type and
+ * every value out of range is an error that names the key. */
 #pragma once
 
 #include <systemd/sd-bus.h>
@@ -8,9 +8,9 @@
 #include "service/options.h"
 #include "service/spec.h"
 
-/* Reads one a{sv} from the message's current position into a new, validated spec, the caller's. Errors: InvalidSpec
- * (unknown key, wrong type, bad value, a key given twice), NotSupported (a key that this version cannot honour);
- * negative errno. */
+/* Reads one a{sv} from the message's current position into a new, validated spec, the caller's. Errors:
+ * InvalidSpec (unknown key, wrong type, bad value, a key given twice), NotSupported (a key that this
+ * version cannot honour); negative errno. */
 int spec_bus_read(sd_bus_message *message, Spec **ret, sd_bus_error *error);
 
 /* The options of Start and RunContainer. Descriptors in them are duplicated, the caller owns them with *ret

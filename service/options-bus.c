@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <string.h>
+
+#include "interfaces/names.h"
+#include "service/dict-bus.h"
+#include "service/spec-bus.h"
+#include "util/quote.h"
+
+typedef struct OptionsReader {
+        StartOptions options;
+        bool given[3];
+} OptionsReader;
+
+#define invalid_args(error, ...) sd_bus_error_setf((error), BERTH_ERROR_INVALID_ARGS, __VA_ARGS__)
+#define not_supported(error, ...) sd_bus_error_setf((error), BERTH_ERROR_NOT_SUPPORTED, __VA_ARGS__)
+
+static int read_length(sd_bus_message *message, const DictKey *key, void *target, sd_bus_error *error) {
+        int r;
+
+        r = sd_bus_message_read_basic(message, 'q', (char *) target + key->offset);
+        return r < 0 ? r : 0;
+}
+
+static int read_on_disconnect(sd_bus_message *message, const DictKey *key, void *target,
+                              sd_bus_error *error) {
+        OptionsReader *reader = target;
+        OnDisconnect value;
+        const char *text;
+        int r;
+
+        r = sd_bus_message_read_basic(message, 's', &text);
+        if (r < 0)
+                return r;
+        value = on_disconnect_from_string(text);
+        if (value < 0)
+                return invalid_args(error, "OnDisconnect: %s is none of hangup, keep and kill.",
+                                    QUOTE(text));
+        reader->options.on_disconnect = value;
+        return 0;
+}
+
+static int read_stdio_word(const DictKey *key, const char *text, sd_bus_error *error) {
+        if (strcmp(text, "null") == 0)
+                return 0;
+        if (strcmp(text, "pipe") == 0 || (strcmp(text, "journal") == 0 && key->offset > 0))
+                return not_supported(error, "%s=%s is not supported by this version.", key->name, text);
+        return invalid_args(error, "%s: %s is neither null nor a descriptor.", key->name, QUOTE(text));
+}
+
+/* key->offset is the number of the stream. */
+static int read_stdio(sd_bus_message *message, const DictKey *key, void *target, sd_bus_error *error) {
+        OptionsReader *reader = target;
+        const char *text;
+        char type;
+        int fd, r;
+
+        r = sd_bus_message_peek_type(message, &type, NULL);
+        if (r < 0)
+                return r;
+        if (type == 's') {
+                r = sd_bus_message_read_basic(message, 's', &text);
+                if (r < 0)
+                        return r;
+                r = read_stdio_word(key, text, error);
+                if (r < 0)
+                        return r;
+        } else {
+                r = sd_bus_message_read_basic(message, 'h', &fd);
+                if (r == -EBADMSG)
+                        return invalid_args(error, "%s: the message has no such descriptor.", key->name);
+                if (r < 0)
+                        return r;
+                /* That one is the message's. */
+                fd = fd_dup(fd);
+                if (fd < 0)
+                        return fd;
+                reader->options.stdio[key->offset] = fd;
+        }
+        reader->given[key->offset] = true;
+        return 0;
+}
+
+static int read_lease(sd_bus_message *message, const DictKey *key, void *target, sd_bus_error *error) {
+        int value, r;
+
+        r = sd_bus_message_read_basic(message, 'b', &value);
+        if (r < 0)
+                return r;
+        return value ? not_supported(error, "Lease is not supported by this version.") : 0;
+}
+
+static int read_descriptors(sd_bus_message *message, const DictKey *key, void *target, sd_bus_error *error) {
+        int r;
+
+        r = sd_bus_message_enter_container(message, 'a', "(uh)");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_at_end(message, false);
+        if (r < 0)
+                return r;
+        if (r == 0)
+                return not_supported(error, "FileDescriptors is not supported by this version.");
+        return sd_bus_message_exit_container(message);
+}
+
+static const DictKey option_keys[] = {
+        { "Rows", "q", read_length, .offset = offsetof(OptionsReader, options.rows) },
+        { "Columns", "q", read_length, .offset = offsetof(OptionsReader, options.columns) },
+        { "XPixels", "q", read_length, .offset = offsetof(OptionsReader, options.x_pixels) },
+        { "YPixels", "q", read_length, .offset = offsetof(OptionsReader, options.y_pixels) },
+        { "OnDisconnect", "s", read_on_disconnect },
+        { "StandardInput", "s|h", read_stdio, .offset = 0 },
+        { "StandardOutput", "s|h", read_stdio, .offset = 1 },
+        { "StandardError", "s|h", read_stdio, .offset = 2 },
+        { "Lease", "b", read_lease },
+        { "FileDescriptors", "a(uh)", read_descriptors },
+};
+
+static void reader_done(OptionsReader *reader) {
+        options_done(&reader->options);
+}
+
+int options_bus_read(sd_bus_message *message, StartOptions *ret, sd_bus_error *error) {
+        _cleanup_(reader_done) OptionsReader reader = { .options = START_OPTIONS_INIT };
+        StartOptions *options = &reader.options;
+        int r;
+
+        r = dict_bus_read(message, option_keys, ELEMENTSOF(option_keys), BERTH_ERROR_INVALID_ARGS, &reader,
+                          error);
+        if (r < 0)
+                return r;
+        /* Error follows output. */
+        if (reader.given[1] && !reader.given[2] && options->stdio[1] >= 0) {
+                options->stdio[2] = fd_dup(options->stdio[1]);
+                if (options->stdio[2] < 0)
+                        return options->stdio[2];
+        }
+        options->stdio_given = reader.given[0] || reader.given[1] || reader.given[2];
+        *ret = options_take(options);
+        return 0;
+}
