@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/launch/child.h"
+
+#include "service/launch/channel.h"
+#include "service/launch/credentials.h"
+#include "service/launch/exec.h"
+#include "service/launch/limits.h"
+#include "service/launch/mount.h"
+#include "service/launch/namespace.h"
+#include "service/launch/path.h"
+#include "service/launch/plan.h"
+#include "service/launch/report.h"
+#include "service/launch/root.h"
+#include "service/launch/sys.h"
+#include "service/launch/terminal.h"
+
+/* berthd is gone, or wants no more of this launch: there is nobody to tell. */
+_Noreturn static void end_unheard(void) {
+        sys_exit(1);
+}
+
+static void receive_hello(Child *child) {
+        int fds[CHANNEL_FDS_MAX], r;
+        LaunchHello hello;
+        size_t n_fds;
+
+        _Static_assert((int) _LAUNCH_FD_MAX <= CHANNEL_FDS_MAX, "a hello carries every role");
+        for (unsigned i = 0; i < _LAUNCH_FD_MAX; i++)
+                child->fds[i] = -EBADF;
+        r = channel_receive(child->socket, &hello, sizeof(hello), fds, &n_fds);
+        if (r != 1 || hello.n_fds != n_fds || n_fds > _LAUNCH_FD_MAX)
+                end_unheard();
+        for (unsigned i = 0; i < n_fds; i++) {
+                if (hello.role[i] >= _LAUNCH_FD_MAX || child->fds[hello.role[i]] >= 0)
+                        end_unheard();
+                child->fds[hello.role[i]] = fds[i];
+        }
+}
+
+static void map_report(Child *child) {
+        int fd = child->fds[LAUNCH_FD_REPORT];
+        struct statx st;
+        void *page;
+
+        if (fd < 0 || sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &st) < 0 ||
+            st.stx_size < sizeof(LaunchReport))
+                end_unheard();
+        page = sys_mmap(sizeof(LaunchReport), PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+        if (sys_is_error(page))
+                end_unheard();
+        child->report = page;
+}
+
+/* Waits until berthd has opened the gate. */
+static void pass_gate(Child *child, LaunchGate gate) {
+        while (!(child->gates & (1U << gate))) {
+                int fds[CHANNEL_FDS_MAX], r;
+                LaunchGateOpen open;
+                size_t n_fds;
+
+                r = channel_receive(child->socket, &open, sizeof(open), fds, &n_fds);
+                if (r != 1 || open.gate >= _LAUNCH_GATE_MAX)
+                        end_unheard();
+                child->gates |= 1U << open.gate;
+        }
+}
+
+/* Ends the process with its parent. The setting is lost with a change of ids, so this is done once more. */
+static int follow_parent(Child *child) {
+        struct pollfd pollfd = { .fd = child->socket };
+        int r;
+
+        if (!(child->plan->flags & LAUNCH_PLAN_DIE_WITH_PARENT))
+                return 0;
+        r = sys_prctl(PR_SET_PDEATHSIG, SYS_SIGKILL, 0);
+        if (r < 0)
+                return report_detail(child->report, r, "PR_SET_PDEATHSIG");
+        /* It may have died before. */
+        if (sys_poll_now(&pollfd, 1) > 0 && pollfd.revents & (POLLHUP | POLLERR))
+                end_unheard();
+        return 0;
+}
+
+static int enter_namespaces(Child *child) {
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_LIMITS);
+        r = limits_set_oom_score(child);
+        if (r < 0)
+                return r;
+        if (child->plan->flags & LAUNCH_PLAN_USER_NAMESPACE) {
+                report_stage(child->report, LAUNCH_STAGE_USER_NAMESPACE);
+                pass_gate(child, LAUNCH_GATE_MAPS);
+                r = namespace_become_root(child);
+                if (r < 0)
+                        return r;
+        }
+        report_stage(child->report, LAUNCH_STAGE_NETWORK);
+        return namespace_configure(child);
+}
+
+static int fill_root(Child *child) {
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_ROOTFS);
+        r = root_attach(child);
+        if (r < 0)
+                return r;
+        if (child->plan->flags & LAUNCH_PLAN_READ_ONLY) {
+                r = mount_seal_root(child);
+                if (r < 0)
+                        return r;
+        }
+        r = mount_execute(child, false);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_TERMINAL);
+        r = terminal_prepare(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_ROOTFS);
+        return root_enter(child);
+}
+
+static int enter_cgroup(Child *child) {
+        int r;
+
+        if (child->plan->flags & LAUNCH_PLAN_CGROUP_GATE) {
+                report_stage(child->report, LAUNCH_STAGE_SCOPE);
+                pass_gate(child, LAUNCH_GATE_CGROUP);
+        }
+        if (child->plan->flags & LAUNCH_PLAN_CGROUP_NAMESPACE) {
+                report_stage(child->report, LAUNCH_STAGE_CGROUP);
+                r = sys_unshare(CLONE_NEWCGROUP);
+                if (r < 0)
+                        return report_detail(child->report, r, "cgroup namespace");
+        }
+        return mount_execute(child, true);
+}
+
+/* As the user that the program runs as: it must be able to be there. */
+static int enter_working_directory(Child *child) {
+        const char *path = launch_plan_string(child->plan, child->plan->working_directory);
+        _cleanup_close_ int fd = -EBADF;
+        char cwd[PATH_MAX];
+        long n;
+        int r;
+
+        if (!path)
+                path = "/";
+        fd = path_open(child->root, path, O_PATH | O_DIRECTORY, 0);
+        r = fd < 0 ? fd : sys_fchdir(fd);
+        if (r < 0)
+                return report_detail(child->report, r, path);
+        /* The kernel puts a remark in front when it is outside of the root. */
+        n = sys_getcwd(cwd, sizeof(cwd));
+        if (n < 0)
+                return report_detail(child->report, (int) n, path);
+        return cwd[0] == '/' ? 0 : report_detail(child->report, -EXDEV, path);
+}
+
+static int become_user(Child *child) {
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_TERMINAL);
+        r = terminal_take(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_LIMITS);
+        r = limits_set(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_CREDENTIALS);
+        r = credentials_take(child);
+        if (r < 0)
+                return r;
+        r = follow_parent(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_EXEC);
+        r = enter_working_directory(child);
+        if (r < 0)
+                return r;
+        sys_umask(0022);
+        r = sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        if (r < 0)
+                return report_detail(child->report, r, "close_range");
+        return sys_sigmask(0);
+}
+
+/* Without no_new_privs the filter is loaded while CAP_SYS_ADMIN is held; either way it comes last. */
+static int become_program(Child *child) {
+        char *const *environment = launch_plan_list(child->plan, &child->plan->environment);
+        char *const *arguments = launch_plan_list(child->plan, &child->plan->arguments);
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_SECCOMP);
+        r = credentials_confine(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_EXEC);
+        (void) report_detail(child->report, 0, arguments[0]);
+        return exec_program(arguments, environment);
+}
+
+static int launch(Child *child, uint64_t clone_flags) {
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_ROOTFS);
+        r = child->fds[LAUNCH_FD_PLAN] < 0 ? -EBADF
+                                           : launch_plan_map(child->fds[LAUNCH_FD_PLAN], &child->plan);
+        if (r >= 0 && child->plan->clone_flags != clone_flags)
+                r = -EINVAL;
+        if (r < 0)
+                return report_detail(child->report, r, "plan");
+        child->tty = child->fds[LAUNCH_FD_TTY];
+        r = follow_parent(child);
+        if (r < 0)
+                return r;
+        r = enter_namespaces(child);
+        if (r < 0)
+                return r;
+        r = fill_root(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_CREDENTIALS);
+        r = credentials_find(child);
+        if (r < 0)
+                return r;
+        r = credentials_complete_environment(child);
+        if (r < 0)
+                return r;
+        r = enter_cgroup(child);
+        if (r < 0)
+                return r;
+        r = become_user(child);
+        if (r < 0)
+                return r;
+        return become_program(child);
+}
+
+void child_run(int socket, uint64_t clone_flags) {
+        Child child = { .socket = socket, .root = -EBADF, .tty = -EBADF, .null = -EBADF, .empty = -EBADF };
+
+        receive_hello(&child);
+        map_report(&child);
+        report_exit(child.report, launch(&child, clone_flags));
+}

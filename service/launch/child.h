@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The launched process on its way from the clone to its program. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "service/launch/message.h"
+#include "service/launch/users.h"
+
+/* Everything the child knows. Descriptors are -EBADF when unset, and all CLOEXEC. */
+typedef struct Child {
+        int socket;
+        LaunchPlan *plan;
+        LaunchReport *report;
+        int fds[_LAUNCH_FD_MAX]; /* by role */
+        uint32_t gates;          /* bit n: LaunchGate n has been opened */
+        int root;                /* the container's root, attached in this mount namespace */
+        int tty;                 /* the slave of the terminal */
+        int null;                /* O_PATH: the null device, checked */
+        int empty;               /* an empty read-only directory, attached once it has been used */
+        User *user;
+} Child;
+
+/* In the new process: takes the hello from the socket and becomes the program, or ends. clone_flags are those that
+ * the process was really made with. */
+_Noreturn void child_run(int socket, uint64_t clone_flags);

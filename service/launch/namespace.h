@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What new namespaces need before they can be used. */
+#pragma once
+
+#include "service/launch/child.h"
+
+/* Becomes 0:0 without groups in a user namespace whose maps are written, and hides the process from ptrace. */
+int namespace_become_root(Child *child);
+
+/* The loopback interface and the host name. */
+int namespace_configure(Child *child);

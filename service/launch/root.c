@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/launch/root.h"
+
+#include "service/launch/overlay.h"
+#include "service/launch/plan.h"
+#include "service/launch/report.h"
+#include "service/launch/sys.h"
+
+#ifndef MS_REC
+#        error "linux/mount.h lacks the mount flags"
+#endif
+
+static int check_directory(int fd) {
+        struct statx st;
+        int r;
+
+        r = sys_statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st);
+        if (r < 0)
+                return r;
+        return S_ISDIR(st.stx_mode) ? 0 : -ENOTDIR;
+}
+
+static int attach_copy(Child *child, const char *path) {
+        _cleanup_close_ int tree = -EBADF;
+        int host, r;
+
+        /* Recursive: in a user namespace the mounts below are locked in their place. */
+        tree = sys_open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        if (tree < 0)
+                return report_detail(child->report, tree, path);
+        r = check_directory(tree);
+        if (r < 0)
+                return report_detail(child->report, r, path);
+        host = sys_openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+        if (host < 0)
+                return host;
+        /* On top of the host's root: lookups begin below what is mounted there. */
+        r = sys_move_mount(tree, host);
+        (void) sys_close(host);
+        if (r < 0)
+                return report_detail(child->report, r, path);
+        child->root = sys_take_fd(&tree);
+        return 0;
+}
+
+int root_attach(Child *child) {
+        const char *path = launch_plan_string(child->plan, child->plan->root);
+        int r;
+
+        r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE);
+        if (r < 0)
+                return report_detail(child->report, r, "/");
+        return child->plan->flags & LAUNCH_PLAN_EPHEMERAL ? overlay_attach(child, path)
+                                                          : attach_copy(child, path);
+}
+
+int root_enter(Child *child) {
+        char cwd[PATH_MAX];
+        long n;
+        int r;
+
+        r = sys_fchdir(child->root);
+        if (r < 0)
+                return report_detail(child->report, r, "the new root");
+        /* The host's root lands on top of the new one, and "." leads to the topmost. */
+        r = sys_pivot_root(".", ".");
+        if (r < 0)
+                return report_detail(child->report, r, "pivot_root");
+        r = sys_umount(".", SYS_MNT_DETACH);
+        if (r < 0)
+                return report_detail(child->report, r, "the old root");
+        n = sys_getcwd(cwd, sizeof(cwd));
+        if (n < 0)
+                return (int) n;
+        return cwd[0] == '/' && cwd[1] == 0 ? 0 : report_detail(child->report, -EXDEV, "the new root");
+}

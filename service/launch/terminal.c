@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/launch/terminal.h"
+
+#include "service/launch/channel.h"
+#include "service/launch/device.h"
+#include "service/launch/report.h"
+#include "service/launch/sys.h"
+
+int terminal_make(Child *child, int devpts) {
+        const LaunchPlan *plan = child->plan;
+        const struct winsize size = {
+                .ws_row = (unsigned short) (plan->rows && plan->columns ? plan->rows : 24),
+                .ws_col = (unsigned short) (plan->rows && plan->columns ? plan->columns : 80),
+                .ws_xpixel = (unsigned short) plan->x_pixels,
+                .ws_ypixel = (unsigned short) plan->y_pixels,
+        };
+        const LaunchChildNews news = { .news = LAUNCH_NEWS_TERMINAL };
+        _cleanup_close_ int master = -EBADF, slave = -EBADF;
+        int unlocked = 0, r;
+
+        master = sys_openat(devpts, "ptmx", O_RDWR | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC, 0);
+        if (master < 0)
+                return report_detail(child->report, master, "ptmx");
+        r = sys_ioctl(master, TIOCSPTLCK, (unsigned long) &unlocked);
+        if (r >= 0)
+                r = sys_ioctl(master, TIOCSWINSZ, (unsigned long) &size);
+        if (r < 0)
+                return report_detail(child->report, r, "ptmx");
+        slave = sys_ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if (slave < 0)
+                return report_detail(child->report, slave, "terminal");
+        r = channel_send(child->socket, &news, sizeof(news), (const int[]) { devpts, master }, 2);
+        if (r < 0)
+                return report_detail(child->report, r, "terminal");
+        child->tty = sys_take_fd(&slave);
+        return 0;
+}
+
+int terminal_prepare(Child *child) {
+        if (child->plan->flags & LAUNCH_PLAN_TERMINAL)
+                return 0;
+        for (int i = 0; i < 3; i++) {
+                int *fd = child->fds + LAUNCH_FD_STDIN + i;
+
+                if (*fd >= 0)
+                        continue;
+                *fd = device_open_null(child);
+                if (*fd < 0)
+                        return *fd;
+        }
+        return 0;
+}
+
+static int take_controlling(Child *child) {
+        struct statx st;
+        int r;
+
+        r = sys_statx(child->tty, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st);
+        if (r >= 0 && st.stx_uid != child->user->uid)
+                r = sys_fchown(child->tty, child->user->uid, (uint32_t) -1);
+        if (r >= 0)
+                r = sys_fchmod(child->tty, 0620);
+        if (r < 0)
+                return r;
+        return sys_ioctl(child->tty, TIOCSCTTY, 0);
+}
+
+int terminal_take(Child *child) {
+        bool terminal = child->plan->flags & LAUNCH_PLAN_TERMINAL;
+        int r;
+
+        r = sys_setsid();
+        if (r < 0)
+                return report_detail(child->report, r, "setsid");
+        if (terminal) {
+                r = child->tty < 0 ? -EBADF : take_controlling(child);
+                if (r < 0)
+                        return report_detail(child->report, r, "terminal");
+        }
+        for (int i = 0; i < 3; i++) {
+                r = sys_dup3(terminal ? child->tty : child->fds[LAUNCH_FD_STDIN + i], i, 0);
+                if (r < 0)
+                        return report_detail(child->report, r, "standard input, output and error");
+        }
+        return 0;
+}
