@@ -39,6 +39,10 @@ int fd_set_nonblock(int fd, int on) {
         return fcntl(fd, F_SETFL, flags ^ O_NONBLOCK) < 0 ? -errno : 0;
 }
 
+int fd_set_cloexec(int fd) {
+        return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0;
+}
+
 int fd_sealed_memory(const char *name, const void *data, size_t size) {
         _cleanup_fd_ int fd = -EBADF;
         int r;

@@ -18,6 +18,9 @@ int fd_dup(int fd);
 /* Sets or clears O_NONBLOCK. Returns 0 or negative errno. */
 int fd_set_nonblock(int fd, int on);
 
+/* Sets CLOEXEC on a descriptor that was inherited. Returns 0 or negative errno. */
+int fd_set_cloexec(int fd);
+
 /* A new memory file of this name with CLOEXEC, holding the bytes given and sealed against every change
  * (memfd_create(2)). Returns a descriptor owned by the caller, or negative errno. */
 int fd_sealed_memory(const char *name, const void *data, size_t size);
