@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "util/fd.h"
+#include "util/log.h"
+
+#ifndef CGROUP2_SUPER_MAGIC
+#        define CGROUP2_SUPER_MAGIC 0x63677270
+#endif
+
+#define PROC_CGROUP_MAX (64U << 10)
+#define DEPTH_MAX 32
+
+/* Where version 2 is mounted: alone, or beside version 1. */
+static const char *const mount_points[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+
+struct CgroupTree {
+        int own;        /* owned: the service's own group */
+        int fd;         /* owned: berth-<pid> below it */
+        char *path;     /* owned: of berth-<pid> in the hierarchy */
+        char name[32];
+        bool memory, pids;
+};
+
+struct Cgroup {
+        CgroupTree *tree; /* borrowed */
+        int fd;           /* owned */
+        char *name, *path; /* owned */
+};
+
+int cgroup_of_process(pid_t pid, char **ret) {
+        _cleanup_free_ char *text = NULL;
+        char path[64], *line, *rest, *copy;
+        int r;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+        r = fd_read_file(AT_FDCWD, path, 0, PROC_CGROUP_MAX, &text, NULL);
+        if (r < 0)
+                return r;
+        rest = text;
+        while ((line = strsep(&rest, "\n")))
+                if (strncmp(line, "0::", 3) == 0) {
+                        copy = strdup(line + 3);
+                        if (!copy)
+                                return -ENOMEM;
+                        *ret = copy;
+                        return 0;
+                }
+        return -ENODATA;
+}
+
+static int open_hierarchy(void) {
+        for (size_t i = 0; i < ELEMENTSOF(mount_points); i++) {
+                _cleanup_fd_ int fd = -EBADF;
+                struct statfs fs;
+
+                fd = open(mount_points[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+                if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+                        return TAKE_FD(fd);
+        }
+        return -EOPNOTSUPP;
+}
+
+bool cgroup_host_has(const char *controller) {
+        _cleanup_free_ char *list = NULL;
+        _cleanup_fd_ int root = -EBADF;
+        char path[64], *word, *rest;
+
+        root = open_hierarchy();
+        if (root >= 0 && fd_read_file(root, "cgroup.controllers", 0, PROC_CGROUP_MAX, &list, NULL) >= 0) {
+                rest = list;
+                while ((word = strsep(&rest, " \n")))
+                        if (strcmp(word, controller) == 0)
+                                return true;
+        }
+        (void) snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/cgroup.procs", controller);
+        return access(path, F_OK) == 0;
+}
+
+/* Hands a controller on to the groups below; without effect where the kernel or the hierarchy does not allow it. */
+static bool enable_controller(const CgroupTree *tree, const char *controller) {
+        char word[32];
+
+        (void) snprintf(word, sizeof(word), "+%s", controller);
+        (void) fd_write_file(tree->own, "cgroup.subtree_control", word);
+        return fd_write_file(tree->fd, "cgroup.subtree_control", word) == 0;
+}
+
+int cgroup_tree_new(CgroupTree **ret) {
+        _cleanup_(cgroup_tree_freep) CgroupTree *tree = NULL;
+        _cleanup_fd_ int root = -EBADF;
+        _cleanup_free_ char *own = NULL;
+        int r;
+
+        root = open_hierarchy();
+        if (root < 0)
+                return root;
+        r = cgroup_of_process(getpid(), &own);
+        if (r < 0)
+                return r;
+
+        tree = calloc(1, sizeof(*tree));
+        if (!tree)
+                return -ENOMEM;
+        tree->own = tree->fd = -EBADF;
+        tree->own = openat(root, own[1] ? own + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (tree->own < 0)
+                return -errno;
+        (void) snprintf(tree->name, sizeof(tree->name), "berth-%d", getpid());
+        if (asprintf(&tree->path, "%s/%s", own[1] ? own : "", tree->name) < 0) {
+                tree->path = NULL;
+                return -ENOMEM;
+        }
+        if (mkdirat(tree->own, tree->name, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        tree->fd = openat(tree->own, tree->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (tree->fd < 0)
+                return -errno;
+        tree->memory = enable_controller(tree, "memory");
+        tree->pids = enable_controller(tree, "pids");
+        *ret = TAKE_PTR(tree);
+        return 0;
+}
+
+CgroupTree *cgroup_tree_free(CgroupTree *tree) {
+        if (!tree)
+                return NULL;
+        if (tree->fd >= 0 && unlinkat(tree->own, tree->name, AT_REMOVEDIR) < 0)
+                log_message(LOG_WARNING, "Cannot remove control group %s: %m", tree->path);
+        (void) fd_close(tree->fd);
+        (void) fd_close(tree->own);
+        free(tree->path);
+        free(tree);
+        return NULL;
+}
+
+bool cgroup_tree_has(const CgroupTree *tree, const char *controller) {
+        return strcmp(controller, "memory") == 0 ? tree->memory : strcmp(controller, "pids") == 0 && tree->pids;
+}
+
+static int write_limit(int fd, const char *file, uint64_t value) {
+        char text[24];
+
+        if (value == UINT64_MAX)
+                return 0;
+        (void) snprintf(text, sizeof(text), "%llu", (unsigned long long) value);
+        return fd_write_file(fd, file, text);
+}
+
+int cgroup_new(CgroupTree *tree, const char *name, uint64_t memory_max, uint64_t tasks_max, Cgroup **ret) {
+        _cleanup_(cgroup_freep) Cgroup *cgroup = NULL;
+        int r;
+
+        cgroup = calloc(1, sizeof(*cgroup));
+        if (!cgroup)
+                return -ENOMEM;
+        cgroup->tree = tree;
+        cgroup->fd = -EBADF;
+        cgroup->name = strdup(name);
+        if (!cgroup->name || asprintf(&cgroup->path, "%s/%s", tree->path, name) < 0) {
+                cgroup->path = NULL;
+                return -ENOMEM;
+        }
+        if (mkdirat(tree->fd, name, 0755) < 0)
+                return -errno;
+        cgroup->fd = openat(tree->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (cgroup->fd < 0) {
+                r = -errno;
+                (void) unlinkat(tree->fd, name, AT_REMOVEDIR);
+                return r;
+        }
+        r = write_limit(cgroup->fd, "memory.max", memory_max);
+        if (r < 0)
+                return r;
+        r = write_limit(cgroup->fd, "pids.max", tasks_max);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(cgroup);
+        return 0;
+}
+
+int cgroup_fd(const Cgroup *cgroup) {
+        return cgroup->fd;
+}
+
+const char *cgroup_path(const Cgroup *cgroup) {
+        return cgroup->path;
+}
+
+/* Removes an empty group, those that the container made in it first. */
+static int remove_group(int parent, const char *name, unsigned depth) {
+        DIR *directory;
+        int fd;
+
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+                return 0;
+        if (errno != EBUSY || depth == 0)
+                return -errno;
+        fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        directory = fdopendir(fd);
+        if (!directory) {
+                (void) fd_close(fd);
+                return -ENOMEM;
+        }
+        for (struct dirent *entry; (entry = readdir(directory));)
+                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                        (void) remove_group(dirfd(directory), entry->d_name, depth - 1);
+        (void) closedir(directory);
+        return unlinkat(parent, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+Cgroup *cgroup_free(Cgroup *cgroup) {
+        int r;
+
+        if (!cgroup)
+                return NULL;
+        if (cgroup->fd >= 0) {
+                r = remove_group(cgroup->tree->fd, cgroup->name, DEPTH_MAX);
+                if (r < 0) {
+                        errno = -r;
+                        log_message(LOG_WARNING, "Cannot remove control group %s: %m", cgroup->path);
+                }
+        }
+        (void) fd_close(cgroup->fd);
+        free(cgroup->name);
+        free(cgroup->path);
+        free(cgroup);
+        return NULL;
+}

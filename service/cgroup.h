@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Control groups (cgroups(7), version 2): where a process is, and the service's own sub-tree where there is no
+ * systemd to make scopes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/cleanup.h"
+
+/* The path of a process in the unified hierarchy, as the service sees it, malloced into *ret. -ENODATA: it is in
+ * none. */
+int cgroup_of_process(pid_t pid, char **ret);
+
+/* Whether systemd can set limits of a controller ("memory", "pids") on this host: it has it in the unified hierarchy or, on
+ * an older host, in one of its own. */
+bool cgroup_host_has(const char *controller);
+
+/* <own>/berth-<pid>, made if it can be. */
+typedef struct CgroupTree CgroupTree;
+
+/* -EOPNOTSUPP, -EACCES, -EROFS and the like when there is no writable hierarchy. */
+int cgroup_tree_new(CgroupTree **ret);
+
+/* Removes the sub-tree, whose groups must be empty. Returns NULL. */
+CgroupTree *cgroup_tree_free(CgroupTree *tree);
+DEFINE_CLEANUP(CgroupTree *, cgroup_tree_free);
+
+/* Whether limits of a controller ("memory", "pids") can be set below. */
+bool cgroup_tree_has(const CgroupTree *tree, const char *controller);
+
+/* One container's group. */
+typedef struct Cgroup Cgroup;
+
+/* Makes the group of this name, with limits (UINT64_MAX: none). */
+int cgroup_new(CgroupTree *tree, const char *name, uint64_t memory_max, uint64_t tasks_max, Cgroup **ret);
+
+/* The directory, borrowed, to clone into; and its path in the hierarchy. */
+int cgroup_fd(const Cgroup *cgroup);
+const char *cgroup_path(const Cgroup *cgroup);
+
+/* Removes the group and those below it, once its processes are gone. Returns NULL. */
+Cgroup *cgroup_free(Cgroup *cgroup);
+DEFINE_CLEANUP(Cgroup *, cgroup_free);
