@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the D-Bus interfaces offer to a connection, and share among each other. */
+#pragma once
+
+#include <systemd/sd-bus.h>
+
+#include "service/connection.h"
+#include "service/container.h"
+
+/* manager-bus.c: org.berth1.Manager. */
+int manager_bus_attach(Connection *connection);
+void manager_bus_added(Connection *connection, Container *container);
+void manager_bus_removed(Connection *connection, const Container *container);
+
+/* container-bus.c: org.berth1.Container. */
+int container_bus_attach(Connection *connection);
+void container_bus_changed(Connection *connection, Container *container, const char *const *properties);
+void container_bus_started(Connection *connection, Container *container);
+void container_bus_exited(Connection *connection, Container *container);
+
+/* The object path of a container, malloced. */
+int container_bus_path(const Container *container, char **ret);
+
+/* Appends `a{sh} stdio` to the reply to a start: the terminal's master where there is one, which is the client's alone
+ * afterwards. */
+int container_bus_append_stdio(sd_bus_message *reply, Container *container);
+
+/* Answers a call that waited with an error. */
+void bus_reply_error(sd_bus_message *call, const sd_bus_error *error);
