@@ -334,7 +334,21 @@ void remove_tree(const char *path) {
         assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT), 0);
 }
 
-void as_user(uid_t uid, int (*f)(void *), void *userdata) {
+typedef struct Apart {
+        void (*f)(void *);
+        void *userdata;
+} Apart;
+
+static void run_apart(void **state) {
+        Apart *apart = *state;
+
+        apart->f(apart->userdata);
+}
+
+void in_process(uid_t uid, void (*f)(void *), void *userdata) {
+        Apart apart = { f, userdata };
+        /* A group of its own: a failed assertion must not come back into the tests of the parent's. */
+        const struct CMUnitTest tests[] = { cmocka_unit_test_prestate(run_apart, &apart) };
         pid_t pid;
         int status;
 
@@ -343,7 +357,7 @@ void as_user(uid_t uid, int (*f)(void *), void *userdata) {
         if (pid == 0) {
                 if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
                         _exit(200);
-                _exit(f(userdata) != 0);
+                _exit(cmocka_run_group_tests(tests, NULL, NULL));
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFEXITED(status));

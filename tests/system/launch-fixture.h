@@ -86,5 +86,5 @@ void remove_tree(const char *path);
 /* printf into a buffer that the next 15 calls leave alone. */
 const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Runs f in a child as an ordinary user; f returns 0 or the line of a check that failed. */
-void as_user(uid_t uid, int (*f)(void *), void *userdata);
+/* Runs f in a process of its own as this user and group; its assertions count. */
+void in_process(uid_t uid, void (*f)(void *), void *userdata);

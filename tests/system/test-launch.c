@@ -297,69 +297,47 @@ static void test_ephemeral_host(void **state) {
         assert_int_equal(access("/etc/berth-test-file", F_OK), -1);
 }
 
-/* Runs the test with mounts of its own below the root, in a mount namespace that ends with it. */
-static void with_mounts(const char *root, void (*f)(Fixture *fixture)) {
-        int status;
-        pid_t pid;
-
-        pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                Fixture fixture = {};
-
-                if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-                    mount("tmpfs", text("%s/data", root), "tmpfs", 0, NULL) < 0 ||
-                    mkdir(text("%s/data/deep", root), 0755) < 0 ||
-                    mkdir(text("%s/data/a b", root), 0755) < 0 ||
-                    mount("tmpfs", text("%s/data/deep", root), "tmpfs", 0, NULL) < 0 ||
-                    mount("tmpfs", text("%s/data/a b", root), "tmpfs", MS_NOSUID | MS_RDONLY, NULL) < 0 ||
-                    mount("/etc/hostname", text("%s/etc/secret", root), NULL, MS_BIND, NULL) < 0 ||
-                    mount("proc", text("%s/proc", root), "proc", 0, NULL) < 0 ||
-                    mkdir(text("%s/run", root), 0755) < 0 ||
-                    mount("tmpfs", text("%s/run", root), "tmpfs", 0, NULL) < 0 ||
-                    mkdir(text("%s/run/x", root), 0755) < 0)
-                        _exit(100);
-                launcher_start(&fixture.launcher);
-                (void) snprintf(fixture.root, sizeof(fixture.root), "%s", root);
-                f(&fixture);
-                _exit(launcher_stop(&fixture.launcher));
-        }
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
-        assert_int_equal(rmdir(text("%s/run", root)), 0);
-}
-
-static void ephemeral_with_submounts(Fixture *f) {
+/* In a mount namespace that ends with the process. */
+static void ephemeral_with_submounts(void *userdata) {
+        Fixture *f = userdata;
         TestPlan plan = shell(
                 f, "cd /data && touch here deep/here && echo written;"
                    "touch 'a b/here' 2>/dev/null || echo ro; ls /proc /run; cat /etc/secret >/tmp/copy;"
                    "wc -c </tmp/copy; echo no 2>/dev/null >/etc/secret || echo file ro");
+        Launcher launcher;
         struct stat st;
         TestRun run;
-        char *expected;
 
-        if (stat("/etc/hostname", &st) < 0)
-                _exit(101);
-        if (asprintf(&expected, "written\nro\n/proc:\n\n/run:\n%lld\nfile ro\n", (long long) st.st_size) < 0)
-                _exit(102);
+        assert_int_equal(unshare(CLONE_NEWNS), 0);
+        assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+        assert_int_equal(mount("tmpfs", text("%s/data", f->root), "tmpfs", 0, NULL), 0);
+        assert_int_equal(mkdir(text("%s/data/deep", f->root), 0755), 0);
+        assert_int_equal(mkdir(text("%s/data/a b", f->root), 0755), 0);
+        assert_int_equal(mount("tmpfs", text("%s/data/deep", f->root), "tmpfs", 0, NULL), 0);
+        assert_int_equal(mount("tmpfs", text("%s/data/a b", f->root), "tmpfs", MS_NOSUID | MS_RDONLY, NULL),
+                         0);
+        assert_int_equal(mount("/etc/hostname", text("%s/etc/secret", f->root), NULL, MS_BIND, NULL), 0);
+        assert_int_equal(mount("proc", text("%s/proc", f->root), "proc", 0, NULL), 0);
+        assert_int_equal(mount("tmpfs", text("%s/run", f->root), "tmpfs", 0, NULL), 0);
+        assert_int_equal(mkdir(text("%s/run/x", f->root), 0755), 0);
+
+        launcher_start(&launcher);
         plan.flags = LAUNCH_PLAN_EPHEMERAL;
-        run_plan(&f->launcher, &plan, &run);
-        if (run.report.error != 0 || strcmp(run.text, expected) != 0) {
-                print_error("stage %u error %d %s\n%s", run.report.stage, run.report.error,
-                            run.report.detail, run.text);
-                _exit(103);
-        }
-        free(expected);
-        if (access(text("%s/data/here", f->root), F_OK) == 0 ||
-            access(text("%s/data/deep/here", f->root), F_OK) == 0)
-                _exit(104);
+        run_plan(&launcher, &plan, &run);
+        assert_int_equal(run.report.error, 0);
+        assert_int_equal(stat("/etc/hostname", &st), 0);
+        assert_string_equal(run.text,
+                            text("written\nro\n/proc:\n\n/run:\n%lld\nfile ro\n", (long long) st.st_size));
+        assert_int_equal(access(text("%s/data/here", f->root), F_OK), -1);
+        assert_int_equal(access(text("%s/data/deep/here", f->root), F_OK), -1);
+        assert_int_equal(launcher_stop(&launcher), 0);
 }
 
 static void test_ephemeral_covers_submounts(void **state) {
         Fixture *f = *state;
 
-        with_mounts(f->root, ephemeral_with_submounts);
+        assert_int_equal(mkdir(text("%s/run", f->root), 0755), 0);
+        in_process(0, ephemeral_with_submounts, f);
 }
 
 static void test_strange_characters_in_the_root(void **state) {
