@@ -30,7 +30,12 @@ static int set_failure(Container *container, LaunchStage stage, int error, const
         else if (error == -EOPNOTSUPP)
                 name = BERTH_ERROR_NOT_SUPPORTED;
 
-        if (error == -EOWNERDEAD)
+        if (error == -EOPNOTSUPP && stage == LAUNCH_STAGE_ROOTFS && container->spec->ephemeral)
+                (void) sd_bus_error_setf(ret, name,
+                                         "container %s: Ephemeral cannot lie over the mount %s for an ordinary user, "
+                                         "ReadOnly can",
+                                         container->name, detail);
+        else if (error == -EOWNERDEAD)
                 (void) sd_bus_error_setf(ret, name, "container %s: %s%s%s: the starting process was killed",
                                          container->name, launch_stage_to_string(stage), space, detail);
         else if (error == -EREMOTEIO) /* detail is what the other side said */

@@ -13,6 +13,7 @@
 #include "service/launch/root.h"
 #include "service/launch/sys.h"
 #include "service/launch/terminal.h"
+#include "service/launch/text.h"
 
 /* berthd is gone, or wants no more of this launch: there is nobody to tell. */
 _Noreturn static void end_unheard(void) {
@@ -141,22 +142,24 @@ static int enter_cgroup(Child *child) {
 /* As the user that the program runs as: it must be able to be there. */
 static int enter_working_directory(Child *child) {
         const char *path = launch_plan_string(child->plan, child->plan->working_directory);
+        char cwd[PATH_MAX], detail[LAUNCH_DETAIL_MAX], *to;
         _cleanup_close_ int fd = -EBADF;
-        char cwd[PATH_MAX];
         long n;
         int r;
 
         if (!path)
                 path = "/";
+        to = text_append(detail, detail + sizeof(detail), "working directory ");
+        (void) text_append(to, detail + sizeof(detail), path);
         fd = path_open(child->root, path, O_PATH | O_DIRECTORY, 0);
         r = fd < 0 ? fd : sys_fchdir(fd);
         if (r < 0)
-                return report_detail(child->report, r, path);
+                return report_detail(child->report, r, detail);
         /* The kernel puts a remark in front when it is outside of the root. */
         n = sys_getcwd(cwd, sizeof(cwd));
         if (n < 0)
-                return report_detail(child->report, (int) n, path);
-        return cwd[0] == '/' ? 0 : report_detail(child->report, -EXDEV, path);
+                return report_detail(child->report, (int) n, detail);
+        return cwd[0] == '/' ? 0 : report_detail(child->report, -EXDEV, detail);
 }
 
 static int become_user(Child *child) {
@@ -177,7 +180,8 @@ static int become_user(Child *child) {
         r = follow_parent(child);
         if (r < 0)
                 return r;
-        report_stage(child->report, LAUNCH_STAGE_EXEC);
+        /* Not stage exec: its ENOENT means that the command was not found. */
+        report_stage(child->report, LAUNCH_STAGE_ROOTFS);
         r = enter_working_directory(child);
         if (r < 0)
                 return r;

@@ -681,7 +681,7 @@ static void test_working_directory(void **state) {
         assert_string_equal(run.text, "/data/sub\n");
         plan.working_directory = "/missing";
         run_plan(&f->launcher, &plan, &run);
-        assert_failure(&run, LAUNCH_STAGE_EXEC, ENOENT, "/missing");
+        assert_failure(&run, LAUNCH_STAGE_ROOTFS, ENOENT, "working directory /missing");
         for (int i = 3; i < 12; i++) {
                 plan.working_directory = text("/proc/self/fd/%d", i);
                 run_plan(&f->launcher, &plan, &run);
@@ -692,7 +692,7 @@ static void test_working_directory(void **state) {
         plan.uid = 1000;
         plan.working_directory = "/data/sub";
         run_plan(&f->launcher, &plan, &run);
-        assert_failure(&run, LAUNCH_STAGE_EXEC, EACCES, "/data/sub");
+        assert_failure(&run, LAUNCH_STAGE_ROOTFS, EACCES, "working directory /data/sub");
 }
 
 static void test_limits_hostname_and_network(void **state) {
