@@ -139,27 +139,37 @@ static int enter_cgroup(Child *child) {
         return mount_execute(child, true);
 }
 
+static int change_directory(Child *child, const char *path) {
+        _cleanup_close_ int fd = -EBADF;
+        char cwd[PATH_MAX];
+        long n;
+        int r;
+
+        fd = path_open(child->root, path, O_PATH | O_DIRECTORY, 0);
+        r = fd < 0 ? fd : sys_fchdir(fd);
+        if (r < 0)
+                return r;
+        n = sys_getcwd(cwd, sizeof(cwd));
+        if (n < 0)
+                return (int) n;
+        /* The kernel puts a remark in front when it is outside of the root. */
+        return cwd[0] == '/' ? 0 : -EXDEV;
+}
+
 /* As the user that the program runs as: it must be able to be there. */
 static int enter_working_directory(Child *child) {
         const char *path = launch_plan_string(child->plan, child->plan->working_directory);
-        char cwd[PATH_MAX], detail[LAUNCH_DETAIL_MAX], *to;
-        _cleanup_close_ int fd = -EBADF;
-        long n;
+        char detail[LAUNCH_DETAIL_MAX], *to;
         int r;
 
         if (!path)
                 path = "/";
+        r = change_directory(child, path);
+        if (r >= 0)
+                return 0;
         to = text_append(detail, detail + sizeof(detail), "working directory ");
         (void) text_append(to, detail + sizeof(detail), path);
-        fd = path_open(child->root, path, O_PATH | O_DIRECTORY, 0);
-        r = fd < 0 ? fd : sys_fchdir(fd);
-        if (r < 0)
-                return report_detail(child->report, r, detail);
-        /* The kernel puts a remark in front when it is outside of the root. */
-        n = sys_getcwd(cwd, sizeof(cwd));
-        if (n < 0)
-                return report_detail(child->report, (int) n, detail);
-        return cwd[0] == '/' ? 0 : report_detail(child->report, -EXDEV, detail);
+        return report_detail(child->report, r, detail);
 }
 
 static int become_user(Child *child) {

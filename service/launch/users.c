@@ -22,6 +22,8 @@ static int next_line(const char **at, const char *end, Field *fields) {
 
         if (p == end)
                 return -1;
+        if (*p == '#')
+                bad = true;
         for (const char *start = p;; p++) {
                 if (p < end && *p == 0)
                         bad = true;
