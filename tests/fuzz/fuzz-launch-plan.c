@@ -47,6 +47,7 @@ static void walk(LaunchPlan *plan) {
                 sum += limits[i].soft;
         for (uint32_t i = 0; i < plan->filter.n; i++)
                 sum += filter[i].k;
+        (void) sum;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
