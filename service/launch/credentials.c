@@ -105,10 +105,13 @@ static int set_capabilities(uint64_t effective, uint64_t permitted, uint64_t inh
         return sys_capset(&header, data);
 }
 
-static int raise_ambient(uint64_t ambient) {
-        for (unsigned i = 0; i < CAPABILITIES_MAX; i++) {
-                int r;
+static int set_ambient(uint64_t ambient) {
+        int r;
 
+        r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
+        if (r < 0)
+                return r;
+        for (unsigned i = 0; i < CAPABILITIES_MAX; i++) {
                 if (!(ambient & bit(i)))
                         continue;
                 r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i);
@@ -116,6 +119,15 @@ static int raise_ambient(uint64_t ambient) {
                         return r;
         }
         return 0;
+}
+
+/* The service's keys aren't the container's. Nobody else is left out of anything by what is passed over here: a kernel
+ * without keys, an ordinary user with too many of them, a filter around the service. */
+static int leave_keyring(void) {
+        int r;
+
+        r = sys_keyctl(KEYCTL_JOIN_SESSION_KEYRING, NULL);
+        return r == -ENOSYS || r == -EDQUOT || r == -EPERM ? 0 : r;
 }
 
 static int take_ids(Child *child) {
@@ -145,6 +157,9 @@ int credentials_take(Child *child) {
          * looked for with rights that the user hasn't got. */
         if (child->user->uid != 0)
                 effective &= plan->cap_ambient;
+        r = leave_keyring();
+        if (r < 0)
+                return report_detail(child->report, r, "session keyring");
         r = drop_bounding(plan->cap_bounding);
         if (r < 0)
                 return report_detail(child->report, r, "bounding set");
@@ -158,7 +173,7 @@ int credentials_take(Child *child) {
                              plan->cap_inheritable);
         if (r < 0)
                 return report_detail(child->report, r, "capabilities");
-        r = raise_ambient(plan->cap_ambient);
+        r = set_ambient(plan->cap_ambient);
         if (r < 0)
                 return report_detail(child->report, r, "ambient capabilities");
         /* A change of ids sets this to what a sysctl says. */

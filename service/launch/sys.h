@@ -15,6 +15,7 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/filter.h>
+#include <linux/keyctl.h>
 #include <linux/limits.h>
 #include <linux/magic.h>
 #include <linux/mman.h>
@@ -151,10 +152,6 @@ static inline int sys_dup3(int from, int to, int flags) {
         return (int) SYS(__NR_dup3, from, to, flags);
 }
 
-static inline int sys_fcntl(int fd, int command, unsigned long argument) {
-        return (int) SYS(__NR_fcntl, fd, command, argument);
-}
-
 static inline int sys_ioctl(int fd, unsigned long request, unsigned long argument) {
         return (int) SYS(__NR_ioctl, fd, request, argument);
 }
@@ -195,10 +192,6 @@ static inline int sys_fchown(int fd, uint32_t uid, uint32_t gid) {
         return (int) SYS(__NR_fchown, fd, uid, gid);
 }
 
-static inline int sys_fchownat(int dir, const char *path, uint32_t uid, uint32_t gid, int flags) {
-        return (int) SYS(__NR_fchownat, dir, path, uid, gid, flags);
-}
-
 static inline int sys_fchmod(int fd, unsigned mode) {
         return (int) SYS(__NR_fchmod, fd, mode);
 }
@@ -222,10 +215,6 @@ static inline bool sys_is_error(const void *p) {
 /* A pointer, or negative errno in its disguise: sys_is_error(). */
 static inline void *sys_mmap(size_t size, int protection, int flags, int fd) {
         return (void *) SYS(__NR_mmap, NULL, size, protection, flags, fd, 0);
-}
-
-static inline int sys_munmap(void *p, size_t size) {
-        return (int) SYS(__NR_munmap, p, size);
 }
 
 static inline int sys_socket(int family, int type) {
@@ -259,6 +248,10 @@ static inline int sys_unshare(unsigned long flags) {
 
 static inline int sys_setsid(void) {
         return (int) SYS(__NR_setsid, 0);
+}
+
+static inline int sys_keyctl(int command, const char *argument) {
+        return (int) SYS(__NR_keyctl, command, argument);
 }
 
 static inline uint32_t sys_geteuid(void) {

@@ -218,7 +218,9 @@ int run_begin(Launcher *launcher, const TestPlan *plan, const uint32_t *roles, c
                 all[hello.n_fds++] = fds[i];
         }
         assert_int_equal(fd_send(run->socket, &hello, sizeof(hello), all, hello.n_fds), 0);
-        assert_int_equal(fd_send(launcher->control, &request, sizeof(request), &child, 1), 0);
+        assert_int_equal(fd_send(launcher->control, &request, sizeof(request),
+                                 (const int[]) { child, plan->cgroup }, plan->cgroup ? 2 : 1),
+                         0);
         assert_int_equal(fd_receive(launcher->control, &reply, sizeof(reply), got, 2, &n_got),
                          sizeof(reply));
         assert_int_equal(reply.id, 77);

@@ -44,6 +44,7 @@ typedef struct TestPlan {
         uint64_t capabilities; /* all sets but ambient; 0: the ones that every root has here */
         int32_t oom_score_adjust;
         uint32_t rows, columns;
+        int cgroup; /* not 0: the directory of a cgroup to clone into */
 } TestPlan;
 
 typedef struct TestRun {

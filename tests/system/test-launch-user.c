@@ -289,6 +289,32 @@ static void test_capabilities_in_a_user_namespace(void **state) {
         in_process(USER, capabilities, *state);
 }
 
+static void hidden(void *userdata) {
+        Fixture *f = userdata;
+        TestPlan plan = shell(f->root, "echo started");
+        char target[64];
+        TestRun run;
+
+        plan.flags |= LAUNCH_PLAN_READ_ONLY | LAUNCH_PLAN_CGROUP_GATE;
+        launcher_start(&f->launcher);
+        assert_int_equal(run_begin(&f->launcher, &plan, NULL, NULL, 0, &run), 0);
+        assert_true(readlink(text("/proc/%d/exe", (int) run.pid), target, sizeof(target)) > 0);
+        write_maps(&run);
+        run_open_gate(&run, LAUNCH_GATE_MAPS);
+        assert_false(run_readable(&run, 200));
+        assert_int_equal(run.shared->stage, LAUNCH_STAGE_SCOPE);
+        assert_int_equal(readlink(text("/proc/%d/exe", (int) run.pid), target, sizeof(target)), -1);
+        assert_int_equal(open(text("/proc/%d/mem", (int) run.pid), O_RDONLY | O_CLOEXEC), -1);
+        run_open_gate(&run, LAUNCH_GATE_CGROUP);
+        run_end(&run);
+        assert_output(&run, "started\n");
+        assert_int_equal(launcher_stop(&f->launcher), 0);
+}
+
+static void test_launching_process_is_hidden(void **state) {
+        in_process(USER, hidden, *state);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -300,6 +326,7 @@ int main(void) {
                 TEST(test_read_only_host),
                 TEST(test_binds_keep_what_the_host_locked),
                 TEST(test_capabilities_in_a_user_namespace),
+                TEST(test_launching_process_is_hidden),
         };
 
         if (geteuid() != 0) {

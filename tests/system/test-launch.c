@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -340,6 +341,44 @@ static void test_ephemeral_covers_submounts(void **state) {
         in_process(0, ephemeral_with_submounts, f);
 }
 
+/* Overlays of the tree on one another, two deep, as the kernel allows. */
+static void ephemeral_too_deep(void *userdata) {
+        Fixture *f = userdata;
+        TestPlan plan = shell(f, "echo fine");
+        Launcher launcher;
+        TestRun run;
+
+        assert_int_equal(unshare(CLONE_NEWNS), 0);
+        assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+        launcher_start(&launcher);
+        plan.flags = LAUNCH_PLAN_EPHEMERAL;
+        for (int depth = 1; depth <= 2; depth++) {
+                const char *layers = text("%s/tmp", f->root);
+
+                assert_int_equal(mount("tmpfs", layers, "tmpfs", 0, NULL), 0);
+                assert_int_equal(mkdir(text("%s/u", layers), 0755), 0);
+                assert_int_equal(mkdir(text("%s/w", layers), 0755), 0);
+                assert_int_equal(
+                        mount("overlay", f->root, "overlay", 0,
+                              text("lowerdir=%s,upperdir=%s/u,workdir=%s/w", f->root, layers, layers)),
+                        0);
+                /* The launcher's mounts are those of its own process. */
+                assert_int_equal(launcher_stop(&launcher), 0);
+                launcher_start(&launcher);
+                run_plan(&launcher, &plan, &run);
+                if (depth == 1)
+                        assert_success(&run);
+                else
+                        assert_failure(&run, LAUNCH_STAGE_ROOTFS, EOPNOTSUPP,
+                                       text("overlays stacked too deep over %s", f->root));
+        }
+        assert_int_equal(launcher_stop(&launcher), 0);
+}
+
+static void test_overlays_too_deep_are_refused_by_name(void **state) {
+        in_process(0, ephemeral_too_deep, *state);
+}
+
 static void test_strange_characters_in_the_root(void **state) {
         Fixture *f = *state;
         const char *strange = text("%s-a:b,c\\d e\"", f->root);
@@ -580,6 +619,72 @@ static void test_child_at_a_gate_ends_with_its_socket(void **state) {
         (void) close(run.socket);
 }
 
+/* Starts a program that holds the descriptor as its standard input, and is killed. */
+_Noreturn static void launch_and_die(Fixture *f, int held) {
+        TestPlan plan = shell(f, "echo started; sleep 1000; echo awake");
+        static const uint32_t role = LAUNCH_FD_STDIN;
+        Launcher launcher;
+        TestRun run;
+
+        launcher_start(&launcher);
+        plan.flags = LAUNCH_PLAN_DIE_WITH_PARENT;
+        plan.uid = 1000; /* a change of ids undoes the setting: it has to be made again */
+        if (run_begin(&launcher, &plan, &role, &held, 1, &run) == 0 && read(run.output, run.text, 8) == 8)
+                (void) raise(SIGKILL);
+        _exit(1);
+}
+
+static void test_program_dies_with_its_parent(void **state) {
+        struct pollfd p = { .events = POLLIN };
+        int pair[2], status;
+        pid_t pid;
+        char byte;
+
+        assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                launch_and_die(*state, pair[1]);
+        (void) close(pair[1]);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        p.fd = pair[0];
+        assert_true(poll(&p, 1, FIXTURE_DEADLINE_MSEC) > 0);
+        assert_int_equal(read(pair[0], &byte, 1), 0);
+        (void) close(pair[0]);
+}
+
+static void test_clone_into_a_cgroup(void **state) {
+        Fixture *f = *state;
+        TestPlan plan = shell(f, "grep ^0: /proc/self/cgroup");
+        char line[4096], path[2048] = "";
+        TestRun run;
+        FILE *mounts;
+        WITH_STEPS(plan, PROC);
+
+        mounts = fopen("/proc/self/mounts", "re");
+        assert_non_null(mounts);
+        while (fgets(line, sizeof(line), mounts))
+                if (strstr(line, " cgroup2 "))
+                        (void) sscanf(line, "%*s %2000s", path);
+        (void) fclose(mounts);
+        if (!path[0])
+                skip();
+        (void) snprintf(path + strlen(path), 32, "/berth-test-%d", (int) getpid());
+        assert_int_equal(mkdir(path, 0755), 0);
+        plan.cgroup = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        assert_true(plan.cgroup >= 0);
+        run_plan(&f->launcher, &plan, &run);
+        assert_success(&run);
+        assert_string_equal(run.text, text("0::/berth-test-%d\n", (int) getpid()));
+        plan.flags = LAUNCH_PLAN_CGROUP_NAMESPACE;
+        run_plan(&f->launcher, &plan, &run);
+        assert_success(&run);
+        assert_string_equal(run.text, "0::/\n");
+        (void) close(plan.cgroup);
+        assert_int_equal(rmdir(path), 0);
+}
+
 static void test_only_namespace_flags_are_cloned(void **state) {
         static const uint64_t flags[] = { CLONE_NEWNS | CLONE_VM, CLONE_NEWNS | CLONE_FILES,
                                           CLONE_NEWNS | 17, CLONE_NEWNS | 1ULL << 40 };
@@ -780,6 +885,7 @@ int main(void) {
                 TEST(test_ephemeral_root_is_forgotten),
                 TEST(test_ephemeral_host),
                 TEST(test_ephemeral_covers_submounts),
+                TEST(test_overlays_too_deep_are_refused_by_name),
                 TEST(test_strange_characters_in_the_root),
                 TEST(test_read_only_root),
                 TEST(test_bind_mounts),
@@ -791,6 +897,8 @@ int main(void) {
                 TEST(test_capabilities_of_the_program),
                 TEST(test_gate_holds_the_program),
                 TEST(test_child_at_a_gate_ends_with_its_socket),
+                TEST(test_program_dies_with_its_parent),
+                TEST(test_clone_into_a_cgroup),
                 TEST(test_only_namespace_flags_are_cloned),
                 TEST(test_host_mounts_are_safe_without_a_mount_namespace),
                 TEST(test_users),
