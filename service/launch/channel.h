@@ -6,9 +6,9 @@
 
 #define CHANNEL_FDS_MAX 8
 
-/* Receives one message of exactly size bytes and up to CHANNEL_FDS_MAX descriptors, CLOEXEC, into fds. 1, 0 at the
- * end of file, or negative errno: -EPROTO for a message of another size or with more descriptors. When it isn't 1
- * no descriptor stays open. */
+/* Receives one message of exactly size bytes and up to CHANNEL_FDS_MAX descriptors, CLOEXEC, into fds. 1,
+ * 0 at the end of file, or negative errno: -EPROTO for a message of another size or with more
+ * descriptors. When it isn't 1 no descriptor stays open. */
 int channel_receive(int socket, void *data, size_t size, int *fds, size_t *ret_n_fds);
 
 /* Sends one message; the descriptors stay the caller's. 0 or negative errno. */

@@ -22,6 +22,6 @@ typedef struct Child {
         User *user;
 } Child;
 
-/* In the new process: takes the hello from the socket and becomes the program, or ends. clone_flags are those that
- * the process was really made with. */
+/* In the new process: takes the hello from the socket and becomes the program, or ends. clone_flags are
+ * those that the process was really made with. */
 _Noreturn void child_run(int socket, uint64_t clone_flags);

@@ -30,7 +30,8 @@ int credentials_find(Child *child) {
         r = users_resolve(child->root, &request, child->user, &detail);
         if (r < 0)
                 return report_detail(child->report, r, detail);
-        /* With one id there are no other groups to be in; asking for one by name is a mistake to be told of. */
+        /* With one id there are no other groups to be in; asking for one by name is a mistake to be told
+         * of. */
         if (plan->flags & LAUNCH_PLAN_SETGROUPS_DENIED && plan->groups.n > 0)
                 return report_detail(child->report, -EPERM, request.groups[0]);
         return 0;
@@ -121,8 +122,8 @@ static int set_ambient(uint64_t ambient) {
         return 0;
 }
 
-/* The service's keys aren't the container's. Nobody else is left out of anything by what is passed over here: a kernel
- * without keys, an ordinary user with too many of them, a filter around the service. */
+/* The service's keys aren't the container's. Nobody else is left out of anything by what is passed over
+ * here: a kernel without keys, an ordinary user with too many of them, a filter around the service. */
 static int leave_keyring(void) {
         int r;
 
@@ -153,8 +154,8 @@ int credentials_take(Child *child) {
 
         if (plan->filter.n > 0 && !(plan->flags & LAUNCH_PLAN_NO_NEW_PRIVILEGES))
                 for_filter = bit(CAP_SYS_ADMIN);
-        /* All that others than root keep through execve. With more the working directory and the program would be
-         * looked for with rights that the user hasn't got. */
+        /* All that others than root keep through execve. With more the working directory and the program
+         * would be looked for with rights that the user hasn't got. */
         if (child->user->uid != 0)
                 effective &= plan->cap_ambient;
         r = leave_keyring();

@@ -10,9 +10,9 @@ int credentials_find(Child *child);
 /* Adds HOME, USER, LOGNAME and SHELL where the environment lacks them. */
 int credentials_complete_environment(Child *child);
 
-/* Bounding set, groups, ids and capabilities, in the order that each of them needs. Where the seccomp filter is
- * loaded without no_new_privs, CAP_SYS_ADMIN is left effective for that: it goes with execve, which computes the
- * capabilities of the program anew from the bounding, inheritable and ambient sets. */
+/* Bounding set, groups, ids and capabilities, in the order that each of them needs. Where the seccomp
+ * filter is loaded without no_new_privs, CAP_SYS_ADMIN is left effective for that: it goes with execve,
+ * which computes the capabilities of the program anew from the bounding, inheritable and ambient sets. */
 int credentials_take(Child *child);
 
 /* no_new_privs, where it is wanted, and the filter. Nothing but execve(2) may be called after it. */

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A new mount, not attached anywhere, of a file system of this type. source and data may be NULL; data is key=value
- * or flags, separated by commas. attributes: MOUNT_ATTR_*. A descriptor of the caller's or negative errno. */
+/* A new mount, not attached anywhere, of a file system of this type. source and data may be NULL; data is
+ * key=value or flags, separated by commas. attributes: MOUNT_ATTR_*. A descriptor of the caller's or
+ * negative errno. */
 int filesystem_new(const char *type, const char *source, const char *data, bool read_only,
                    uint64_t attributes);

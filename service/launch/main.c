@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* berth-launch: clones children for berthd, whose children they are, and nothing else. It holds nothing that a child
- * could give away, and is small so that the clone is cheap. */
+/* berth-launch: clones children for berthd, whose children they are, and nothing else. It holds nothing
+ * that a child could give away, and is small so that the clone is cheap. */
 #include "service/launch/channel.h"
 #include "service/launch/child.h"
 #include "service/launch/message.h"
@@ -90,7 +90,8 @@ void launch_main(void) {
         reset_signals();
         occupy_standard_descriptors();
         sys_umask(0);
-        /* An ordinary user's child needs its files in procfs until its maps are written, and does this then. */
+        /* An ordinary user's child needs its files in procfs until its maps are written, and does this
+         * then. */
         if (sys_geteuid() == 0)
                 (void) sys_prctl(PR_SET_DUMPABLE, 0, 0);
 

@@ -12,8 +12,8 @@ typedef struct MountEntry {
         const char *type;
 } MountEntry;
 
-/* Takes the next line off *at, which lies in text that ends at end; the line is changed in place. Lines that aren't
- * well formed are passed over. False at the end. */
+/* Takes the next line off *at, which lies in text that ends at end; the line is changed in place. Lines
+ * that aren't well formed are passed over. False at the end. */
 bool mountinfo_next(char **at, char *end, MountEntry *ret);
 
 /* Maps a copy of the whole of /proc/self/mountinfo. The memory stays until the program is executed. */

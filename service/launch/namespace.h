@@ -4,7 +4,8 @@
 
 #include "service/launch/child.h"
 
-/* Becomes 0:0 without groups in a user namespace whose maps are written, and hides the process from ptrace. */
+/* Becomes 0:0 without groups in a user namespace whose maps are written, and hides the process from
+ * ptrace. */
 int namespace_become_root(Child *child);
 
 /* The loopback interface and the host name. */

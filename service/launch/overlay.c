@@ -139,9 +139,9 @@ static int make_layer(const Stage *stage, char letter, char name[static 12]) {
         return sys_mkdirat(stage->tmpfs, name, 0700);
 }
 
-/* The layers' names are relative to the working directory, the stage: no path of the host, with whatever characters
- * it may have, gets into options, and none is shown to the container. The lower layer has to be in this mount
- * namespace on kernels before 6.15. */
+/* The layers' names are relative to the working directory, the stage: no path of the host, with whatever
+ * characters it may have, gets into options, and none is shown to the container. The lower layer has to
+ * be in this mount namespace on kernels before 6.15. */
 static int make_overlay(Stage *stage, int lower, uint64_t attributes, bool user_namespace) {
         _cleanup_close_ int fs = -EBADF, upper = -EBADF, place = -EBADF;
         char lower_name[12], upper_name[12], work_name[12];
@@ -163,7 +163,8 @@ static int make_overlay(Stage *stage, int lower, uint64_t attributes, bool user_
         r = place < 0 ? place : sys_move_mount(lower, place);
         if (r < 0)
                 return r;
-        /* The top directory is the upper layer's. Ids that a user namespace hasn't got stay unmapped either way. */
+        /* The top directory is the upper layer's. Ids that a user namespace hasn't got stay unmapped
+         * either way. */
         upper = sys_openat(stage->tmpfs, upper_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
         if (upper < 0)
                 return upper;

@@ -22,7 +22,8 @@ int path_open(int root, const char *path, int open_flags, unsigned flags) {
         return r;
 }
 
-/* Puts the text of the link `name` in parent in the place of path's first n bytes, of which the last `name` is part. */
+/* Puts the text of the link `name` in parent in the place of path's first n bytes, of which the last
+ * `name` is part. */
 static int path_expand_link(int parent, const char *name, char *path, size_t size, size_t start,
                             size_t end) {
         char text[PATH_MAX], *to;
@@ -44,7 +45,8 @@ static int path_expand_link(int parent, const char *name, char *path, size_t siz
         return to == path + size - 1 ? -ENAMETOOLONG : 0;
 }
 
-/* One missing component, already known to be absent as a path. -EEXIST: it is a link that leads to nothing. */
+/* One missing component, already known to be absent as a path. -EEXIST: it is a link that leads to
+ * nothing. */
 static int path_make_one(int parent, const char *name, bool directory) {
         return directory ? sys_mkdirat(parent, name, 0755) : sys_mknodat(parent, name, S_IFREG | 0644, 0);
 }

@@ -33,8 +33,8 @@ static bool check_path(const Area *area, LaunchString string) {
         return area_has_string(area, string) && area->data[string] == '/';
 }
 
-/* Makes pointers of the slots. The strings are looked at when all lists are done: should a list and a string overlap,
- * it is the outcome that counts. */
+/* Makes pointers of the slots. The strings are looked at when all lists are done: should a list and a
+ * string overlap, it is the outcome that counts. */
 static bool convert_list(const Area *area, const LaunchList *list, uint32_t spare) {
         uint64_t *slots;
 

@@ -7,8 +7,8 @@
 /* The step that comes next. The detail of the last one is forgotten. */
 void report_stage(LaunchReport *report, LaunchStage stage);
 
-/* Names what a step is about, cut off at the end of its room. Returns error, so that a failing call ends with
- * `return report_detail(report, r, path);`. */
+/* Names what a step is about, cut off at the end of its room. Returns error, so that a failing call ends
+ * with `return report_detail(report, r, path);`. */
 int report_detail(LaunchReport *report, int error, const char *detail);
 
 /* Tells the error (negative errno) of the current stage and ends the process. */

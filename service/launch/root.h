@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The root directory: a copy of its mounts laid over the host's root, where no path of the host leads to it, and the
- * move into it. Until then every path without a descriptor is one of the host's. */
+/* The root directory: a copy of its mounts laid over the host's root, where no path of the host leads to
+ * it, and the move into it. Until then every path without a descriptor is one of the host's. */
 #pragma once
 
 #include "service/launch/child.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* System calls without a C library. Each wrapper is the call itself and returns negative errno; there is no errno
- * variable. Constants and structures are the kernel's own (linux/, asm/), so this header and the C library's
- * <fcntl.h>, <sys/mount.h> and the like don't go together: the modules' public headers do without it. */
+/* System calls without a C library. Each wrapper is the call itself and returns negative errno; there is
+ * no errno variable. Constants and structures are the kernel's own (linux/, asm/), so this header and the
+ * C library's <fcntl.h>, <sys/mount.h> and the like don't go together: the modules' public headers do
+ * without it. */
 #pragma once
 
 #include <asm/fcntl.h>

@@ -4,12 +4,14 @@
 
 #include "service/launch/child.h"
 
-/* Makes a pty in the devpts mount, sends the mount and the master to berthd, keeps the slave in child->tty. */
+/* Makes a pty in the devpts mount, sends the mount and the master to berthd, keeps the slave in
+ * child->tty. */
 int terminal_make(Child *child, int devpts);
 
-/* Before the host's files are out of reach: fills what of standard input, output and error has no descriptor. */
+/* Before the host's files are out of reach: fills what of standard input, output and error has no
+ * descriptor. */
 int terminal_prepare(Child *child);
 
-/* Begins a session, gives the terminal to the user and makes it the controlling one, and puts descriptors 0 to 2 in
- * their place. */
+/* Begins a session, gives the terminal to the user and makes it the controlling one, and puts descriptors
+ * 0 to 2 in their place. */
 int terminal_take(Child *child);

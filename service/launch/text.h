@@ -29,8 +29,8 @@ static inline bool text_starts(const char *s, const char *prefix) {
         return true;
 }
 
-/* Appends s at `to`, keeping inside of [to, end) with a NUL; returns where the NUL is. What does not fit is cut off:
- * then the result is end - 1 and the caller treats the text as too long. */
+/* Appends s at `to`, keeping inside of [to, end) with a NUL; returns where the NUL is. What does not fit
+ * is cut off: then the result is end - 1 and the caller treats the text as too long. */
 static inline char *text_append(char *to, const char *end, const char *s) {
         while (*s && to + 1 < end)
                 *to++ = *s++;

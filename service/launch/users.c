@@ -13,8 +13,8 @@ typedef struct Field {
         size_t length;
 } Field;
 
-/* Splits the line at *at into fields, and moves *at to the next one. Returns how many it has, 0 for a line that
- * can't be used, -1 at the end. */
+/* Splits the line at *at into fields, and moves *at to the next one. Returns how many it has, 0 for a
+ * line that can't be used, -1 at the end. */
 static int next_line(const char **at, const char *end, Field *fields) {
         const char *p = *at;
         bool bad = false;

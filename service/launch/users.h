@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Users and groups as the root's /etc/passwd and /etc/group have them. The files are a stranger's: regular files
- * only, of a size within bounds, a line that isn't well formed is passed over. */
+/* Users and groups as the root's /etc/passwd and /etc/group have them. The files are a stranger's:
+ * regular files only, of a size within bounds, a line that isn't well formed is passed over. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,10 +45,10 @@ bool users_find_group(const char *data, size_t size, const char *name, uint32_t 
 int users_find_memberships(const char *data, size_t size, const char *member, uint32_t *groups, size_t *n,
                            size_t max);
 
-/* Maps a copy of the file at path inside root. -ENOENT, -EINVAL when it is no regular file, -EFBIG. The memory
- * stays until the program is executed; an empty file has size 0. */
+/* Maps a copy of the file at path inside root. -ENOENT, -EINVAL when it is no regular file, -EFBIG. The
+ * memory stays until the program is executed; an empty file has size 0. */
 int users_read(int root, const char *path, const char **ret_data, size_t *ret_size);
 
-/* Looks everything up; user is filled with zeros before. -ESRCH: no such user or group; *ret_detail names it on an
- * error, borrowed from request. */
+/* Looks everything up; user is filled with zeros before. -ESRCH: no such user or group; *ret_detail names
+ * it on an error, borrowed from request. */
 int users_resolve(int root, const UsersRequest *request, User *user, const char **ret_detail);

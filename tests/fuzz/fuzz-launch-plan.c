@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The bytes of a plan, as the child finds them mapped. What passes the check is walked as the child walks it. */
+/* The bytes of a plan, as the child finds them mapped. What passes the check is walked as the child walks
+ * it. */
 #include <linux/filter.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* berthd's side of the launcher, played by a test: starts berth-launch, builds plans, asks for children, collects
- * what they write, what they report and how they end. */
+/* berthd's side of the launcher, played by a test: starts berth-launch, builds plans, asks for children,
+ * collects what they write, what they report and how they end. */
 #pragma once
 
 #include <signal.h>
@@ -66,7 +66,8 @@ int launcher_stop(Launcher *launcher);
 /* A sealed plan. */
 int plan_memory(const TestPlan *plan);
 
-/* Asks for a child; fds of roles STDIN to TTY may be added to the hello. Returns the positive errno of the reply. */
+/* Asks for a child; fds of roles STDIN to TTY may be added to the hello. Returns the positive errno of
+ * the reply. */
 int run_begin(Launcher *launcher, const TestPlan *plan, const uint32_t *roles, const int *fds, size_t n_fds,
               TestRun *run);
 void run_open_gate(TestRun *run, LaunchGate gate);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* berth-launch as an ordinary user, in a user namespace with one id. Needs root to become one, and to have a root
- * directory that isn't the user's. */
+/* berth-launch as an ordinary user, in a user namespace with one id. Needs root to become one, and to
+ * have a root directory that isn't the user's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>

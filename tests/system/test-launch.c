@@ -867,7 +867,8 @@ static void test_many_launches_leak_no_descriptor(void **state) {
                 run_plan(&f->launcher, &plan, &run);
                 assert_int_equal(run.status.si_status, 3);
         }
-        /* Since Linux 6.2 the size is the number: 0 to 3, and those of the last request when it isn't done yet. */
+        /* Since Linux 6.2 the size is the number: 0 to 3, and those of the last request when it isn't
+         * done yet. */
         assert_int_equal(stat(text("/proc/%d/fd", (int) f->launcher.pid), &st), 0);
         assert_in_range(st.st_size, 0, 6);
 }
