@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "client/spec-args.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ enum {
         "      --no-new-privileges   set-user-ID programs gain nothing\n"                    \
         "      --seccomp default|unconfined\n"                                               \
         "      --ulimit NAME=SOFT[:HARD]\n"                                                  \
-        "      --memory SIZE         limit of memory (K, M, G, T)\n"                         \
+        "  -m, --memory SIZE         limit of memory (K, M, G, T)\n"                         \
         "      --tasks-max N, --pids-limit N\n"                                              \
         "      --oom-score-adj N\n"                                                          \
         "      --stop-signal SIGNAL  what stop sends first (default: TERM)\n"                \
@@ -177,6 +178,9 @@ static int add_limit(SpecArgs *args, const char *text, sd_bus_error *error) {
         if (!value || value == name)
                 return usage_error(error, "--ulimit %s: it is NAME=SOFT or NAME=SOFT:HARD", text);
         *value++ = 0;
+        /* People write them as ulimit(1) and engines do, the service has them in capitals. */
+        for (char *p = name; *p; p++)
+                *p = (char) toupper((unsigned char) *p);
         hard = strchr(value, ':');
         if (hard)
                 *hard++ = 0;

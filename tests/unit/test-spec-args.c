@@ -105,7 +105,7 @@ static void test_options_become_keys(void **state) {
                 { "run --no-new-privileges --seccomp unconfined /r true",
                   BASE " NoNewPrivileges=yes SeccompProfile=unconfined" },
                 { "run --ulimit nofile=1024:2048 --ulimit core=unlimited /r true",
-                  BASE " ResourceLimits=nofile=1024 2048 core=infinity infinity" },
+                  BASE " ResourceLimits=NOFILE=1024 2048 CORE=infinity infinity" },
                 { "run --oom-score-adj=-5 --stop-signal INT /r true",
                   BASE " OOMScoreAdjust=-5 StopSignal=2" },
                 { "run --start-timeout 1.5 --stop-timeout 0 /r true",
