@@ -6,6 +6,9 @@
 #include "service/launch/report.h"
 #include "service/launch/sys.h"
 
+/* Mounts that can be on top of the new root: two are known. */
+#define ON_ROOT_MAX 4U
+
 #ifndef MS_REC
 #        error "linux/mount.h lacks the mount flags"
 #endif
@@ -54,6 +57,37 @@ int root_attach(Child *child) {
                                                           : attach_copy(child, path);
 }
 
+static int mount_id(int dir, const char *path, int flags, uint64_t *ret) {
+        struct statx st;
+        int r;
+
+        r = sys_statx(dir, path, flags, STATX_MNT_ID, &st);
+        if (r < 0)
+                return r;
+        if (!(st.stx_mask & STATX_MNT_ID))
+                return -EOPNOTSUPP;
+        *ret = st.stx_mnt_id;
+        return 0;
+}
+
+/* Takes away what lies on top of the root: the host's, and on top of that the stage of the overlays. "/"
+ * does not show them, but "/.." does, and a container that finds one mount there is on the host. */
+static int drop_host(Child *child) {
+        uint64_t root, top;
+        int r;
+
+        r = mount_id(child->root, "", AT_EMPTY_PATH, &root);
+        for (unsigned i = 0; r >= 0; i++) {
+                r = mount_id(AT_FDCWD, "/..", 0, &top);
+                if (r < 0 || top == root)
+                        break;
+                if (i == ON_ROOT_MAX)
+                        return -EXDEV;
+                r = sys_umount(".", SYS_MNT_DETACH);
+        }
+        return r;
+}
+
 int root_enter(Child *child) {
         char cwd[PATH_MAX];
         long n;
@@ -66,7 +100,7 @@ int root_enter(Child *child) {
         r = sys_pivot_root(".", ".");
         if (r < 0)
                 return report_detail(child->report, r, "pivot_root");
-        r = sys_umount(".", SYS_MNT_DETACH);
+        r = drop_host(child);
         if (r < 0)
                 return report_detail(child->report, r, "the old root");
         n = sys_getcwd(cwd, sizeof(cwd));

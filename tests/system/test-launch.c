@@ -282,6 +282,31 @@ static void test_ephemeral_root_is_forgotten(void **state) {
         assert_int_equal(access(text("%s/etc/new", f->root), F_OK), -1);
 }
 
+/* With ".." at the top a lookup goes through what is mounted over the root; "/" alone does not show it. */
+static void test_ephemeral_root_has_no_way_out(void **state) {
+        Fixture *f = *state;
+        TestPlan plan = shell(f, "echo escaped >/../tmp/berth-escape; stat -c %d:%i / /.. | uniq | wc -l;"
+                                 "wc -l </proc/self/mountinfo");
+        TestRun run;
+        WITH_STEPS(plan, PROC);
+
+        plan.root = "/";
+        plan.flags = LAUNCH_PLAN_EPHEMERAL;
+        plan.environment[0] = "PATH=/usr/bin:/bin";
+        (void) unlink("/tmp/berth-escape");
+        run_plan(&f->launcher, &plan, &run);
+        assert_success(&run);
+        assert_int_equal(access("/tmp/berth-escape", F_OK), -1);
+        assert_string_equal(strtok(run.text, "\n"), "1");
+
+        plan.root = f->root;
+        plan.environment[0] = "PATH=/bin";
+        run_plan(&f->launcher, &plan, &run);
+        assert_success(&run);
+        /* The root and /proc, nothing of the host. */
+        assert_string_equal(run.text, "1\n2\n");
+}
+
 static void test_ephemeral_host(void **state) {
         Fixture *f = *state;
         TestPlan plan = shell(f,
@@ -884,6 +909,7 @@ int main(void) {
                 TEST(test_terminal_of_berthd),
                 TEST(test_terminal_made_by_the_child),
                 TEST(test_ephemeral_root_is_forgotten),
+                TEST(test_ephemeral_root_has_no_way_out),
                 TEST(test_ephemeral_host),
                 TEST(test_ephemeral_covers_submounts),
                 TEST(test_overlays_too_deep_are_refused_by_name),
