@@ -257,7 +257,7 @@ static void on_process_exited(Process *process, void *userdata) {
 
 void container_on_start_failed(Container *container) {
         static const char *const changed[] = { "State", "FailedStage", "ControlGroup", NULL };
-        _cleanup_(container_unrefp) Container *self = container_ref(container);
+        _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
         _cleanup_bus_error_ sd_bus_error failure = container->failure;
         bool remove = container->remove_on_failure || pending_has(container, PENDING_REMOVE);
 
@@ -289,7 +289,7 @@ static void on_hung_up(Terminal *terminal, void *userdata) {
 
 void container_on_running(Container *container, pid_t pid, int pidfd) {
         static const char *const changed[] = { "State", "PID", "StartedUSec", "ControlGroup", NULL };
-        _cleanup_(container_unrefp) Container *self = container_ref(container);
+        _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
         Process *process = container->process;
         int r;
 
@@ -405,7 +405,7 @@ int container_stop(Container *container, uint64_t timeout_usec, Client *client, 
 
 /* Unlinks, answers, tells: the order that org.berth1(5) promises for an end of the object. */
 static void remove_now(Container *container, container_done_t done, void *userdata) {
-        _cleanup_(container_unrefp) Container *self = container_ref(container);
+        _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
         _cleanup_bus_error_ sd_bus_error gone = SD_BUS_ERROR_NULL;
 
         container->expiry = sd_event_source_disable_unref(container->expiry);
@@ -503,7 +503,7 @@ TerminalSize container_size(const Container *container) {
 }
 
 void container_client_gone(Container *container, Client *client) {
-        _cleanup_(container_unrefp) Container *self = container_ref(container);
+        _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
         _cleanup_bus_error_ sd_bus_error gone = SD_BUS_ERROR_NULL;
         Pending *pending, *next;
 

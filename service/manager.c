@@ -13,6 +13,12 @@
 
 #define GENERATED_TRIES 1000
 
+static unsigned count_throttles(void) {
+        long n = sysconf(_SC_NPROCESSORS_CONF);
+
+        return n > 0 && access("/sys/devices/system/cpu/cpu0/thermal_throttle", F_OK) == 0 ? (unsigned) n : 0;
+}
+
 int manager_new(sd_event *event, const char *launch_path, Manager **ret) {
         _cleanup_(manager_freep) Manager *manager = NULL;
         int r;
@@ -23,6 +29,7 @@ int manager_new(sd_event *event, const char *launch_path, Manager **ret) {
         TAILQ_INIT(&manager->containers);
         TAILQ_INIT(&manager->observers);
         manager->event = sd_event_ref(event);
+        manager->n_throttle = count_throttles();
         manager->filters = seccomp_cache_new();
         if (!manager->filters)
                 return -ENOMEM;

@@ -10,6 +10,7 @@
 #include "util/fd.h"
 
 #define _cleanup_(f) __attribute__((cleanup(f)))
+#define _unused_ __attribute__((unused))
 
 /* Hands a value on and leaves its null behind, so that the cleanup of the scope finds nothing to do. */
 #define TAKE(var, null)                       \
