@@ -51,8 +51,8 @@ static int find_berthd(char **ret) {
         return 0;
 }
 
-/* Starts berthd with one end of the socket: in a session of its own, so that what is typed here doesn't reach it, with
- * our standard error for its messages and with signals as in a fresh process. */
+/* Starts berthd with one end of the socket: in a session of its own, so that what is typed here doesn't
+ * reach it, with our standard error for its messages and with signals as in a fresh process. */
 static int spawn_berthd(const char *path, int socket, int *ret_pidfd) {
         posix_spawn_file_actions_t actions;
         char option[sizeof("--connection-fd=") + 11];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The way to a berthd: on the system bus, at an address, or forked for this one command (--direct). Calls are made
- * without a time limit: launches, stops and polkit's questions take as long as they take. */
+/* The way to a berthd: on the system bus, at an address, or forked for this one command (--direct). Calls
+ * are made without a time limit: launches, stops and polkit's questions take as long as they take. */
 #pragma once
 
 #include <systemd/sd-bus.h>
@@ -16,14 +16,14 @@ typedef struct Connection {
 /* Opens the connection that the global options ask for. *ret is the caller's. */
 int connection_open(const Globals *globals, Connection **ret, sd_bus_error *error);
 
-/* Closes it. A berthd of our own ends its containers then and exits; this waits for that, so that nothing is left
- * when berthctl returns. Accepts NULL, returns NULL. */
+/* Closes it. A berthd of our own ends its containers then and exits; this waits for that, so that nothing is
+ * left when berthctl returns. Accepts NULL, returns NULL. */
 Connection *connection_close(Connection *connection);
 DEFINE_CLEANUP(Connection *, connection_close);
 #define _cleanup_connection_ _cleanup_(connection_closep)
 
-/* Puts into *error what became of the connection, when r or *error mean that it was lost. Otherwise *error gets a
- * sentence about r unless it has one. Returns r. */
+/* Puts into *error what became of the connection, when r or *error mean that it was lost. Otherwise *error
+ * gets a sentence about r unless it has one. Returns r. */
 int connection_explain(Connection *connection, int r, sd_bus_error *error);
 
 /* A call of the service, its arguments still to be appended. */

@@ -15,8 +15,8 @@
 #include "client/terminal.h"
 #include "interfaces/names.h"
 
-/* So many times INT or TERM without a terminal end berthctl, and with it the container: a program that is PID 1
- * ignores both unless it asked for them. */
+/* So many times INT or TERM without a terminal end berthctl, and with it the container: a program that is
+ * PID 1 ignores both unless it asked for them. */
 #define INTERRUPTS 3
 
 typedef struct Foreground {
@@ -261,8 +261,9 @@ static int on_signals(sd_event_source *source, int fd, uint32_t revents, void *u
         return 0;
 }
 
-/* Signals that we answer or pass on, unless they are ignored, which is then the caller's wish (nohup, a shell's &).
- * With a terminal the ones that only end a process keep doing that: they restore it (terminal.h). */
+/* Signals that we answer or pass on, unless they are ignored, which is then the caller's wish (nohup, a
+ * shell's &). With a terminal the ones that only end a process keep doing that: they restore it
+ * (terminal.h). */
 static void choose_signals(bool terminal, sigset_t *ret) {
         static const int with_terminal[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT, SIGTSTP };
         static const int without[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGPWR };

@@ -17,7 +17,8 @@
 #define TURNS 64U /* chunks in a row before other events get their turn */
 #define SILENCE_USEC (1000U * 1000U)
 
-/* How a descriptor is read or written without ever blocking the loop and without touching its shared flags. */
+/* How a descriptor is read or written without ever blocking the loop and without touching its shared
+ * flags. */
 typedef enum EndKind {
         END_NONBLOCK, /* its description is our own and non-blocking */
         END_SOCKET,   /* MSG_DONTWAIT */
@@ -90,8 +91,8 @@ static void end_done(End *end) {
                 (void) fd_close(end->fd);
 }
 
-/* A description of our own for the same file, so that O_NONBLOCK is ours alone. Not for a master: opening that gives
- * a new terminal. */
+/* A description of our own for the same file, so that O_NONBLOCK is ours alone. Not for a master: opening
+ * that gives a new terminal. */
 static int reopen(int fd, int flags) {
         char path[sizeof("/proc/self/fd/") + 11];
         unsigned number;
@@ -125,7 +126,8 @@ static int end_open(End *end, sd_event *event, int fd, uint32_t events, sd_event
                         end->kind = END_NONBLOCK;
                 }
         }
-        /* Edge-triggered, where we read and write until EAGAIN, so that no event comes for what we can't use. */
+        /* Edge-triggered, where we read and write until EAGAIN, so that no event comes for what we can't
+         * use. */
         r = sd_event_add_io(event, &end->source, end->fd,
                             end->kind == END_POLLED ? events : events | (uint32_t) EPOLLET, handler,
                             userdata);
@@ -146,7 +148,8 @@ static void forward_over(Forward *f, ForwardEnd end) {
         f->handler(end, f->userdata);
 }
 
-/* What Ctrl-D is there, for an input that ended: twice after an unfinished line, which the first only hands over. */
+/* What Ctrl-D is there, for an input that ended: twice after an unfinished line, which the first only hands
+ * over. */
 static void put_end_of_file(Forward *f) {
         struct termios settings;
         char eof = 4;

@@ -62,7 +62,8 @@ int globals_option(Globals *globals, int c, char *argv[], const char *usage, sd_
         case OPTION_JSON:
                 return set_json(globals, optarg, error);
         case OPTION_NO_PAGER:
-                /* What berthctl prints is never paged; scripts that say so for every tool are right all the same. */
+                /* What berthctl prints is never paged; scripts that say so for every tool are right all the
+                 * same. */
                 return 0;
         default:
                 return unknown_option(c, argv, error);

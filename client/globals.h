@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The options that every verb has, and the verbs' common form. An error is carried in an sd_bus_error, whether it is
- * the service's or berthctl's own; main.c prints it once. */
+/* The options that every verb has, and the verbs' common form. An error is carried in an sd_bus_error,
+ * whether it is the service's or berthctl's own; main.c prints it once. */
 #pragma once
 
 #include <getopt.h>
@@ -22,8 +22,8 @@ typedef struct Globals {
         JsonMode json;
 } Globals;
 
-/* A verb: argv[0] is its name. Returns the exit status, or negative errno with *error set where a sentence can be
- * said. GLOBALS_DONE instead of either: help or version was asked for and printed. */
+/* A verb: argv[0] is its name. Returns the exit status, or negative errno with *error set where a sentence
+ * can be said. GLOBALS_DONE instead of either: help or version was asked for and printed. */
 typedef int (*Verb)(Globals *globals, int argc, char *argv[], sd_bus_error *error);
 
 int verb_create(Globals *globals, int argc, char *argv[], sd_bus_error *error);
@@ -58,16 +58,18 @@ enum {
 
 #define GLOBALS_DONE (-0x10000)
 
-/* Takes what getopt_long() returned when it is a global option or one of getopt's errors ('?' and ':', opterr being
- * 0). usage is printed for --help. Returns 0, GLOBALS_DONE, or negative errno with *error set. */
+/* Takes what getopt_long() returned when it is a global option or one of getopt's errors ('?' and ':',
+ * opterr being 0). usage is printed for --help. Returns 0, GLOBALS_DONE, or negative errno with *error
+ * set. */
 int globals_option(Globals *globals, int c, char *argv[], const char *usage, sd_bus_error *error);
 
-/* Parses the options of a verb that has none of its own, and checks the number of arguments left. Returns the index
- * of the first, GLOBALS_DONE, or negative errno. */
+/* Parses the options of a verb that has none of its own, and checks the number of arguments left. Returns
+ * the index of the first, GLOBALS_DONE, or negative errno. */
 int globals_parse(Globals *globals, int argc, char *argv[], int min, int max, const char *usage,
                   sd_bus_error *error);
 
-/* Checks that argc - optind is between min and max (max < 0: any number). 0 or negative errno with *error set. */
+/* Checks that argc - optind is between min and max (max < 0: any number). 0 or negative errno with *error
+ * set. */
 int globals_check_count(int argc, char *argv[], int min, int max, const char *usage, sd_bus_error *error);
 
 /* The exit status for a failure of berth's. */

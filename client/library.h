@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Libraries that only some verbs need, loaded when such a verb runs: run starts without them. The names are the
- * libraries' own, so that a use reads as always. */
+/* Libraries that only some verbs need, loaded when such a verb runs: run starts without them. The names are
+ * the libraries' own, so that a use reads as always. */
 #pragma once
 
 #include <jansson.h>

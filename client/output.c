@@ -267,8 +267,8 @@ int output_json_value(const Jansson *jansson, sd_bus_message *message, json_t **
         return json_value(jansson, message, DEPTH_MAX, ret);
 }
 
-/* One word that a shell reads back as it was. At the top a value stands alone on its line and needs no quotes, but
- * control characters are never printed as they are: they could be a terminal's orders. */
+/* One word that a shell reads back as it was. At the top a value stands alone on its line and needs no
+ * quotes, but control characters are never printed as they are: they could be a terminal's orders. */
 static void print_word(FILE *file, const char *text, bool quote) {
         static const char plain[] =
                 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:@%,";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Numbers as people write them on a command line. Each returns 0, -EINVAL, or -ERANGE, and no more text than the
- * number is accepted. */
+/* Numbers as people write them on a command line. Each returns 0, -EINVAL, or -ERANGE, and no more text than
+ * the number is accepted. */
 #pragma once
 
 #include <stdint.h>
@@ -13,8 +13,8 @@ int parse_u64(const char *text, uint64_t max, uint64_t *ret);
 /* An optional sign and decimal digits, between min and max. */
 int parse_int(const char *text, int min, int max, int *ret);
 
-/* Bytes: digits and one of K M G T (powers of 1024), maybe followed by B or iB; "infinity", "unlimited" and "-1" are
- * PARSE_INFINITY. */
+/* Bytes: digits and one of K M G T (powers of 1024), maybe followed by B or iB; "infinity", "unlimited" and
+ * "-1" are PARSE_INFINITY. */
 int parse_size(const char *text, uint64_t *ret);
 
 /* A count or one of the words for infinity. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The options that make a spec, shared by run and create: from a command line to the spec's a{sv}. Values that only
- * the service can judge are passed on as they are; berthctl checks what it has to understand. */
+/* The options that make a spec, shared by run and create: from a command line to the spec's a{sv}. Values
+ * that only the service can judge are passed on as they are; berthctl checks what it has to understand. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,8 +48,8 @@ typedef struct SpecArgs {
 void spec_args_done(SpecArgs *args);
 #define _cleanup_spec_args_ _cleanup_(spec_args_done)
 
-/* Parses the arguments of run or create; option parsing stops at ROOT. *ret is the caller's for spec_args_done().
- * Returns 0, GLOBALS_DONE, or negative errno with *error set. */
+/* Parses the arguments of run or create; option parsing stops at ROOT. *ret is the caller's for
+ * spec_args_done(). Returns 0, GLOBALS_DONE, or negative errno with *error set. */
 int spec_args_parse(SpecArgsVerb verb, Globals *globals, int argc, char *argv[], SpecArgs *ret,
                     sd_bus_error *error);
 

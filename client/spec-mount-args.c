@@ -30,7 +30,8 @@ int spec_args_absolute(const char *path, char **ret, sd_bus_error *error) {
         return 0;
 }
 
-/* Adds options; for a bind "ro" means the whole tree that comes with it, as people expect of a read-only volume. */
+/* Adds options; for a bind "ro" means the whole tree that comes with it, as people expect of a read-only
+ * volume. */
 static int add_option(SpecArgsMount *mount, const char *option, bool bind) {
         if (bind && (strcmp(option, "ro") == 0 || strcmp(option, "readonly") == 0))
                 option = "rro";

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* File-scope state, against the rule: a signal handler and atexit(3) get no argument, and the terminal that a process
- * was started on is one by nature. */
+/* File-scope state, against the rule: a signal handler and atexit(3) get no argument, and the terminal that
+ * a process was started on is one by nature. */
 static struct {
         volatile sig_atomic_t changed;
         int fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A person at a terminal, for tests: starts a program on a real pty, or takes the master of one that exists, types,
- * waits with a deadline for what should come, and looks at the screen as libvterm draws it. Nothing sleeps. Whatever
- * can't work in a healthy test (no pty, no memory) aborts. */
+/* A person at a terminal, for tests: starts a program on a real pty, or takes the master of one that exists,
+ * types, waits with a deadline for what should come, and looks at the screen as libvterm draws it. Nothing
+ * sleeps. Whatever can't work in a healthy test (no pty, no memory) aborts. */
 #pragma once
 
 #include <signal.h>
@@ -37,8 +37,8 @@ void terminal_test_type(TerminalTest *t, const char *text);
 /* A new size, of the terminal and of the screen. */
 void terminal_test_resize(TerminalTest *t, unsigned rows, unsigned columns);
 
-/* Reads until text has come after what the last call found. False, with what came instead on standard error, when
- * the deadline passes or the output ends. */
+/* Reads until text has come after what the last call found. False, with what came instead on standard error,
+ * when the deadline passes or the output ends. */
 bool terminal_test_expect(TerminalTest *t, const char *text, unsigned deadline_ms);
 
 /* Reads to the end of the output (EIO). False when the deadline passes first. */
@@ -50,9 +50,10 @@ bool terminal_test_expect_line(TerminalTest *t, unsigned row, const char *text, 
 /* All output so far. Borrowed, until the next call; *ret_size may be NULL. NUL-terminated. */
 const char *terminal_test_output(TerminalTest *t, size_t *ret_size);
 
-/* A line of the screen as it is now in UTF-8, without the spaces at its end. Borrowed, until the next call. */
+/* A line of the screen as it is now in UTF-8, without the spaces at its end. Borrowed, until the next
+ * call. */
 const char *terminal_test_line(TerminalTest *t, unsigned row);
 
-/* Reads on until the program has ended, and then to the end of its output. Returns the exit status, 128+n for signal
- * n, or -1 when the deadline passes. */
+/* Reads on until the program has ended, and then to the end of its output. Returns the exit status, 128+n
+ * for signal n, or -1 when the deadline passes. */
 int terminal_test_wait(TerminalTest *t, unsigned deadline_ms);

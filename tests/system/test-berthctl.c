@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* berthctl --direct as a person uses it: on a terminal, in a pipe, killed in the middle. $BERTHCTL and $BERTHD name
- * the programs under test. */
+/* berthctl --direct as a person uses it: on a terminal, in a pipe, killed in the middle. $BERTHCTL and
+ * $BERTHD name the programs under test. */
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
 #include <termios.h>
 
 #include <cmocka.h>
@@ -176,7 +178,7 @@ static void check_killed(int signal) {
 }
 
 static void test_a_killed_client_gives_the_terminal_back(void **state) {
-        static const int signals[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGALRM, SIGSEGV };
+        static const int signals[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGALRM, SIGXCPU };
 
         for (size_t i = 0; i < ELEMENTSOF(signals); i++)
                 check_killed(signals[i]);
@@ -287,6 +289,48 @@ static void test_control_characters_are_the_callers(void **state) {
         assert_int_equal(terminal_test_wait(t, MS), 9);
 }
 
+/* The processes that pid is the parent of, as pidfds. */
+static size_t children(pid_t pid, int *ret_pidfds, pid_t *ret_pids, size_t max) {
+        char path[64], list[256] = {}, *p = list, *end;
+        size_t n = 0;
+        int fd;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_true(read(fd, list, sizeof(list) - 1) > 0);
+        (void) close(fd);
+        for (long child; n < max && (child = strtol(p, &end, 10)) > 0 && end != p; p = end, n++) {
+                ret_pids[n] = (pid_t) child;
+                ret_pidfds[n] = pidfd_open(ret_pids[n], 0);
+                assert_true(ret_pidfds[n] >= 0);
+        }
+        return n;
+}
+
+static void test_a_client_killed_for_good_leaves_nothing(void **state) {
+        _cleanup_terminal_test_ TerminalTest *t = NULL;
+        pid_t berthd, pids[8];
+        int pidfds[9];
+        size_t n;
+
+        t = run(24, 80, "-t", "echo ready; exec sleep 1000");
+        assert_true(terminal_test_expect(t, "ready", MS));
+        assert_int_equal(children(terminal_test_pid(t), &pidfds[8], &berthd, 1), 1);
+        /* berth-launch and the container's init. */
+        n = children(berthd, pidfds, pids, 8);
+        assert_int_equal(n, 2);
+        pidfds[n++] = pidfds[8];
+        assert_int_equal(kill(terminal_test_pid(t), SIGKILL), 0);
+        assert_int_equal(terminal_test_wait(t, MS), 137);
+        for (size_t i = 0; i < n; i++) {
+                struct pollfd ended = { .fd = pidfds[i], .events = POLLIN };
+
+                assert_int_equal(poll(&ended, 1, MS), 1);
+                (void) close(pidfds[i]);
+        }
+}
+
 static void test_stop_and_continue(void **state) {
         _cleanup_terminal_test_ TerminalTest *t = NULL;
         struct termios before, during, stopped, again;
@@ -336,6 +380,7 @@ int main(void) {
                 cmocka_unit_test(test_a_background_process_does_not_hold_the_end),
                 cmocka_unit_test(test_the_kind_of_terminal_is_passed),
                 cmocka_unit_test(test_control_characters_are_the_callers),
+                cmocka_unit_test(test_a_client_killed_for_good_leaves_nothing),
                 cmocka_unit_test(test_stop_and_continue),
         };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From a command line to the a{sv} that goes over the bus, by table: the message is printed as text and compared. */
+/* From a command line to the a{sv} that goes over the bus, by table: the message is printed as text and
+ * compared. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
