@@ -6,12 +6,8 @@
 #include "service/launch/report.h"
 #include "service/launch/sys.h"
 
-/* Mounts that can be on top of the new root: two are known. */
-#define ON_ROOT_MAX 4U
-
-#ifndef MS_REC
-#        error "linux/mount.h lacks the mount flags"
-#endif
+/* The host's root and the stage of an ephemeral one. */
+#define ROOT_STACK_MAX 2
 
 static int check_directory(int fd) {
         struct statx st;
@@ -65,27 +61,32 @@ static int mount_id(int dir, const char *path, int flags, uint64_t *ret) {
         if (r < 0)
                 return r;
         if (!(st.stx_mask & STATX_MNT_ID))
-                return -EOPNOTSUPP;
+                return -ENOSYS;
         *ret = st.stx_mnt_id;
         return 0;
 }
 
-/* Takes away what lies on top of the root: the host's, and on top of that the stage of the overlays. "/"
- * does not show them, but "/.." does, and a container that finds one mount there is on the host. */
-static int drop_host(Child *child) {
-        uint64_t root, top;
+/* Takes away what lies on the new root: the host's, and the stage of an ephemeral root that lay on that.
+ * "/.." is where a program would find it, so that is asked, and nothing else counts as done. */
+static int leave_host(int root) {
+        uint64_t own, top;
         int r;
 
-        r = mount_id(child->root, "", AT_EMPTY_PATH, &root);
-        for (unsigned i = 0; r >= 0; i++) {
+        r = mount_id(root, "", AT_EMPTY_PATH, &own);
+        if (r < 0)
+                return r;
+        for (unsigned i = 0; i <= ROOT_STACK_MAX; i++) {
                 r = mount_id(AT_FDCWD, "/..", 0, &top);
-                if (r < 0 || top == root)
-                        break;
-                if (i == ON_ROOT_MAX)
-                        return -EXDEV;
+                if (r < 0)
+                        return r;
+                if (top == own)
+                        return i > 0 ? 0 : -EXDEV;
+                /* "." leads to the topmost. */
                 r = sys_umount(".", SYS_MNT_DETACH);
+                if (r < 0)
+                        return r;
         }
-        return r;
+        return -EXDEV;
 }
 
 int root_enter(Child *child) {
@@ -96,11 +97,11 @@ int root_enter(Child *child) {
         r = sys_fchdir(child->root);
         if (r < 0)
                 return report_detail(child->report, r, "the new root");
-        /* The host's root lands on top of the new one, and "." leads to the topmost. */
+        /* The host's root lands on top of the new one. */
         r = sys_pivot_root(".", ".");
         if (r < 0)
                 return report_detail(child->report, r, "pivot_root");
-        r = drop_host(child);
+        r = leave_host(child->root);
         if (r < 0)
                 return report_detail(child->report, r, "the old root");
         n = sys_getcwd(cwd, sizeof(cwd));

@@ -178,13 +178,13 @@ static void ephemeral(void *userdata) {
         Fixture *f = userdata;
         TestPlan plan = shell(
                 f->root, "echo x >/tmp/new; cat /tmp/new; rm -r /tmp 2>/dev/null; mkdir /new && echo made;"
-                         "cat /sys/class/net/lo/operstate; cat /data/sub/file");
+                         "cat /sys/class/net/lo/operstate; cat /../data/sub/file; ls /..");
         TestRun run;
 
         plan.flags |= LAUNCH_PLAN_EPHEMERAL;
         launcher_start(&f->launcher);
         run_user(&f->launcher, &plan, &run);
-        assert_output(&run, "x\nmade\nunknown\ndata\n");
+        assert_output(&run, "x\nmade\nunknown\ndata\nbin\ndata\ndev\netc\nhome\nnew\nproc\nsys\n");
         assert_int_equal(launcher_stop(&f->launcher), 0);
 }
 

@@ -872,14 +872,21 @@ static void test_late_cgroup_mount(void **state) {
 }
 
 static void test_nothing_of_the_host_is_left(void **state) {
+        static const uint64_t flags[] = { 0, LAUNCH_PLAN_READ_ONLY, LAUNCH_PLAN_EPHEMERAL,
+                                          LAUNCH_PLAN_EPHEMERAL | LAUNCH_PLAN_READ_ONLY };
         Fixture *f = *state;
-        TestPlan plan = shell(f, "cat /proc/self/mountinfo | wc -l; ls /; cat /proc/1/comm");
         TestRun run;
-        WITH_STEPS(plan, PROC);
 
-        run_plan(&f->launcher, &plan, &run);
-        assert_success(&run);
-        assert_string_equal(run.text, "2\nbin\ndata\ndev\netc\nhome\nproc\nsys\ntmp\ncat\n");
+        for (size_t i = 0; i < ELEMENTSOF(flags); i++) {
+                /* What is mounted on top of the root is where /.. leads. */
+                TestPlan plan = shell(f, "cat /proc/self/mountinfo | wc -l; ls /..; cat /../proc/1/comm");
+                WITH_STEPS(plan, PROC);
+
+                plan.flags = flags[i];
+                run_plan(&f->launcher, &plan, &run);
+                assert_success(&run);
+                assert_string_equal(run.text, "2\nbin\ndata\ndev\netc\nhome\nproc\nsys\ntmp\ncat\n");
+        }
 }
 
 static void test_many_launches_leak_no_descriptor(void **state) {
