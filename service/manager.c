@@ -119,6 +119,9 @@ static int check_host(const Manager *manager, const Spec *spec, sd_bus_error *er
                 return not_supported("TasksMax", "there is no pids controller to use", error);
         if (spec->slice && !manager->scopes)
                 return not_supported("Slice", "there are no slices without systemd", error);
+        if (spec->user_namespace_host && manager->own_user_namespace)
+                return not_supported("UserNamespace", "an ordinary user's containers always have one of their own",
+                                     error);
         return 0;
 }
 
