@@ -127,6 +127,10 @@ static int mount_bind(Child *child, const LaunchStep *step) {
                 if (absent(place))
                         return 0;
         }
+        /* The host is out of reach then, and the container's file of that name isn't what was meant. */
+        if (step->flags & LAUNCH_STEP_FLAG_LATE)
+                return report_detail(child->report, -EOPNOTSUPP,
+                                     launch_plan_string(child->plan, step->target));
         tree = open_source(child, step, source);
         if (absent(tree) && step->flags & LAUNCH_STEP_FLAG_OPTIONAL)
                 return 0;

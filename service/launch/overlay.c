@@ -59,19 +59,27 @@ static const char *path_below(const char *point, const char *base) {
         return text_starts(point, base) && point[n] == '/' ? point + n : NULL;
 }
 
-/* A path of the host as it was found: no link at its end is followed, nothing is mounted for it. */
-static bool is_visible(const Submount *mount) {
+/* Opens what is at the mount's path, if that is the mount: it may be covered by another, or have gone. No
+ * link at the end is followed, nothing is mounted for it. -ESTALE when it is something else. */
+static int open_mount(const Submount *mount) {
+        _cleanup_close_ int fd = -EBADF;
         struct statx st;
+        int r;
 
-        return sys_statx(AT_FDCWD, mount->point, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_MNT_ID, &st) >=
-                       0 &&
-               st.stx_mask & STATX_MNT_ID && st.stx_mnt_id == mount->id;
+        fd = sys_openat(AT_FDCWD, mount->point, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+        if (fd < 0)
+                return fd;
+        r = sys_statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st);
+        if (r < 0)
+                return r;
+        return st.stx_mask & STATX_MNT_ID && st.stx_mnt_id == mount->id ? sys_take_fd(&fd) : -ESTALE;
 }
 
+/* Whether the place of the mount is missing; one that covers what it is on stands for itself. */
 static bool parent_skipped(const Submounts *mounts, const Submount *mount) {
         for (size_t i = 0; i < mounts->n; i++)
                 if (mounts->all[i].id == mount->parent)
-                        return mounts->all[i].skipped;
+                        return mounts->all[i].skipped && mounts->all[i].length != mount->length;
         return false;
 }
 
@@ -211,15 +219,14 @@ static int bind_read_only(int host, uint64_t attributes) {
 }
 
 /* The mount that stands for one of the host's in the root. */
-static int make_submount(Child *child, Stage *stage, const Submount *mount) {
-        _cleanup_close_ int host = -EBADF, lower = -EBADF;
+static int make_submount(Child *child, Stage *stage, const Submount *mount, int host) {
+        _cleanup_close_ int lower = -EBADF;
         uint64_t attributes;
         struct statx st;
         bool is_overlay;
         int r;
 
-        host = sys_openat(AT_FDCWD, mount->point, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-        r = host < 0 ? host : sys_statx(host, "", AT_EMPTY_PATH, STATX_TYPE, &st);
+        r = sys_statx(host, "", AT_EMPTY_PATH, STATX_TYPE, &st);
         if (r < 0)
                 return report_detail(child->report, r, mount->point);
         attributes = attributes_of(host, &is_overlay);
@@ -235,23 +242,33 @@ static int make_submount(Child *child, Stage *stage, const Submount *mount) {
         return r < 0 ? report_detail(child->report, r, mount->point) : r;
 }
 
+static int attach_submount(Child *child, Stage *stage, const Submount *mount) {
+        _cleanup_close_ int host = -EBADF, made = -EBADF, place = -EBADF;
+        int r;
+
+        host = open_mount(mount);
+        if (host < 0)
+                return 0;
+        made = make_submount(child, stage, mount, host);
+        if (made < 0)
+                return sys_take_fd(&made);
+        place = path_open(child->root, mount->inside, O_PATH, PATH_NO_SYMLINKS);
+        r = place < 0 ? place : sys_move_mount(made, place);
+        return r < 0 ? report_detail(child->report, r, mount->point) : 0;
+}
+
 static int attach_submounts(Child *child, Stage *stage, Submounts *mounts) {
         int r;
 
         for (size_t i = 0; i < mounts->n; i++) {
                 Submount *mount = mounts->all + i;
-                _cleanup_close_ int made = -EBADF, place = -EBADF;
 
-                mount->skipped = mount->skipped || parent_skipped(mounts, mount) || !is_visible(mount);
+                mount->skipped = mount->skipped || parent_skipped(mounts, mount);
                 if (mount->skipped)
                         continue;
-                made = make_submount(child, stage, mount);
-                if (made < 0)
-                        return sys_take_fd(&made);
-                place = path_open(child->root, mount->inside, O_PATH, PATH_NO_SYMLINKS);
-                r = place < 0 ? place : sys_move_mount(made, place);
+                r = attach_submount(child, stage, mount);
                 if (r < 0)
-                        return report_detail(child->report, r, mount->point);
+                        return r;
         }
         return 0;
 }

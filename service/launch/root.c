@@ -104,6 +104,9 @@ int root_enter(Child *child) {
         r = leave_host(child->root);
         if (r < 0)
                 return report_detail(child->report, r, "the old root");
+        /* It was the host's, and can't be bound any more. */
+        sys_closep(&child->null);
+        child->null = -EBADF;
         n = sys_getcwd(cwd, sizeof(cwd));
         if (n < 0)
                 return (int) n;

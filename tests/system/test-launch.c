@@ -327,7 +327,7 @@ static void test_ephemeral_host(void **state) {
 static void ephemeral_with_submounts(void *userdata) {
         Fixture *f = userdata;
         TestPlan plan = shell(
-                f, "cd /data && touch here deep/here && echo written;"
+                f, "cd /data && touch here deep/here && ls deep;"
                    "touch 'a b/here' 2>/dev/null || echo ro; ls /proc /run; cat /etc/secret >/tmp/copy;"
                    "wc -c </tmp/copy; echo no 2>/dev/null >/etc/secret || echo file ro");
         Launcher launcher;
@@ -340,6 +340,10 @@ static void ephemeral_with_submounts(void *userdata) {
         assert_int_equal(mkdir(text("%s/data/deep", f->root), 0755), 0);
         assert_int_equal(mkdir(text("%s/data/a b", f->root), 0755), 0);
         assert_int_equal(mount("tmpfs", text("%s/data/deep", f->root), "tmpfs", 0, NULL), 0);
+        /* One that another covers. */
+        assert_int_equal(mkdir(text("%s/data/deep/hidden", f->root), 0755), 0);
+        assert_int_equal(mount("tmpfs", text("%s/data/deep", f->root), "tmpfs", 0, NULL), 0);
+        assert_int_equal(mkdir(text("%s/data/deep/cover", f->root), 0755), 0);
         assert_int_equal(mount("tmpfs", text("%s/data/a b", f->root), "tmpfs", MS_NOSUID | MS_RDONLY, NULL),
                          0);
         assert_int_equal(mount("/etc/hostname", text("%s/etc/secret", f->root), NULL, MS_BIND, NULL), 0);
@@ -352,8 +356,8 @@ static void ephemeral_with_submounts(void *userdata) {
         run_plan(&launcher, &plan, &run);
         assert_int_equal(run.report.error, 0);
         assert_int_equal(stat("/etc/hostname", &st), 0);
-        assert_string_equal(run.text,
-                            text("written\nro\n/proc:\n\n/run:\n%lld\nfile ro\n", (long long) st.st_size));
+        assert_string_equal(
+                run.text, text("cover\nhere\nro\n/proc:\n\n/run:\n%lld\nfile ro\n", (long long) st.st_size));
         assert_int_equal(access(text("%s/data/here", f->root), F_OK), -1);
         assert_int_equal(access(text("%s/data/deep/here", f->root), F_OK), -1);
         assert_int_equal(launcher_stop(&launcher), 0);
@@ -851,7 +855,7 @@ static void test_limits_hostname_and_network(void **state) {
 static void test_late_cgroup_mount(void **state) {
         Fixture *f = *state;
         TestPlan plan = shell(f, "cat /sys/fs/cgroup/cgroup.procs | wc -l; grep -c ' /sys/fs/cgroup ro' "
-                                 "/proc/self/mountinfo");
+                                 "/proc/self/mountinfo; cat /etc/secret /data/sub/file && echo masked");
         TestRun run;
         WITH_STEPS(plan, PROC,
                    { .kind = LAUNCH_STEP_FILESYSTEM,
@@ -862,12 +866,15 @@ static void test_late_cgroup_mount(void **state) {
                      .flags = LAUNCH_STEP_FLAG_NESTED | LAUNCH_STEP_FLAG_LATE,
                      .target = "/sys/fs/cgroup",
                      .type = "cgroup2",
-                     .attr_set = MOUNT_ATTR_RDONLY });
+                     .attr_set = MOUNT_ATTR_RDONLY },
+                   { .kind = LAUNCH_STEP_MASK, .target = "/etc/secret" }, DEV, DEV_NULL,
+                   { .kind = LAUNCH_STEP_MASK, .flags = LAUNCH_STEP_FLAG_LATE, .target = "/data/sub/file" });
 
         plan.flags = LAUNCH_PLAN_CGROUP_NAMESPACE;
         run_plan(&f->launcher, &plan, &run);
         assert_success(&run);
         assert_true(atoi(run.text) >= 1);
+        assert_non_null(strstr(run.text, "\nmasked\n"));
         assert_non_null(strstr(run.text, "\n1\n"));
 }
 
