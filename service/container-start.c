@@ -30,7 +30,8 @@ static int set_failure(Container *container, LaunchStage stage, int error, const
         else if (error == -EOPNOTSUPP)
                 name = BERTH_ERROR_NOT_SUPPORTED;
 
-        if (error == -EOPNOTSUPP && stage == LAUNCH_STAGE_ROOTFS && container->spec->ephemeral)
+        if (error == -EOPNOTSUPP && stage == LAUNCH_STAGE_ROOTFS && container->spec->ephemeral &&
+            container->manager->own_user_namespace)
                 (void) sd_bus_error_setf(ret, name,
                                          "container %s: Ephemeral cannot lie over the mount %s for an ordinary user, "
                                          "ReadOnly can",
