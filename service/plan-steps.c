@@ -114,11 +114,12 @@ static void add_step(Steps *s, const char *target, LaunchStep step) {
 }
 
 static void add_mount(Steps *s, const SpecMount *mount) {
-        uint64_t recursive = mount->attr_set_recursive | mount->attr_clear_recursive;
         LaunchStep step = {
                 .kind = mount->bind ? LAUNCH_STEP_BIND : LAUNCH_STEP_FILESYSTEM,
-                .attr_set = mount->attr_set | mount->attr_set_recursive,
-                .attr_clear = mount->attr_clear | mount->attr_clear_recursive,
+                .attr_set = mount->attr_set,
+                .attr_clear = mount->attr_clear,
+                .attr_set_recursive = mount->attr_set_recursive,
+                .attr_clear_recursive = mount->attr_clear_recursive,
                 .propagation = mount->propagation,
                 .sb_read_only = mount->superblock_read_only,
         };
@@ -136,12 +137,8 @@ static void add_mount(Steps *s, const SpecMount *mount) {
         }
         if (mount->recursive)
                 step.flags |= LAUNCH_STEP_FLAG_RECURSIVE;
-        if (recursive) {
-                step.flags |= LAUNCH_STEP_FLAG_RECURSIVE_ATTR;
-                /* One call sets both kinds: then the plain ones go down too as far as they forbid, but what
-                 * they allow stays with the top. */
-                step.attr_clear = mount->attr_clear_recursive | (mount->attr_clear & MOUNT_ATTR__ATIME);
-        }
+        if (mount->propagation_recursive)
+                step.flags |= LAUNCH_STEP_FLAG_RECURSIVE_PROPAGATION;
         step.source = plan_builder_string(s->builder, mount->source ? mount->source : type);
         step.type = plan_builder_string(s->builder, type);
         step.data = plan_builder_string(s->builder, data);
@@ -187,7 +184,8 @@ static void add_file_systems(Steps *s, const PlanContext *context) {
                            s->spec->network == SPEC_NETWORK_HOST) {
                         /* sysfs belongs to the network namespace: who does not own that can't mount it. */
                         step.kind = LAUNCH_STEP_BIND;
-                        step.flags |= LAUNCH_STEP_FLAG_RECURSIVE | LAUNCH_STEP_FLAG_RECURSIVE_ATTR;
+                        step.flags |= LAUNCH_STEP_FLAG_RECURSIVE;
+                        step.attr_set_recursive = step.attr_set;
                         step.source = plan_builder_string(s->builder, target);
                 }
                 if (step.kind != LAUNCH_STEP_BIND) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/launch/device.h"
 
+#include "service/launch/filesystem.h"
 #include "service/launch/path.h"
 #include "service/launch/plan.h"
 #include "service/launch/report.h"
@@ -30,7 +31,7 @@ static int bind(Child *child, const LaunchStep *step, unsigned type) {
         _cleanup_close_ int tree = -EBADF, place = -EBADF;
         int r;
 
-        tree = sys_open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        tree = filesystem_copy(AT_FDCWD, source, 0);
         if (tree == -ENOENT && step->flags & LAUNCH_STEP_FLAG_OPTIONAL)
                 return 0;
         if (tree < 0)

@@ -70,3 +70,15 @@ int filesystem_new(const char *type, const char *source, const char *data, bool 
                 return r;
         return sys_fsmount(fd, (unsigned) attributes);
 }
+
+int filesystem_copy(int dir, const char *path, unsigned flags) {
+        const struct mount_attr attr = { .propagation = MS_PRIVATE };
+        _cleanup_close_ int tree = -EBADF;
+        int r;
+
+        tree = sys_open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
+        if (tree < 0)
+                return sys_take_fd(&tree);
+        r = sys_mount_setattr(tree, flags & AT_RECURSIVE, &attr);
+        return r < 0 ? r : sys_take_fd(&tree);
+}

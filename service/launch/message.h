@@ -160,8 +160,8 @@ typedef enum LaunchStepKind {
 enum {
         LAUNCH_STEP_FLAG_OPTIONAL = 1 << 0,  /* source or file system not there: skipped */
         LAUNCH_STEP_FLAG_RECURSIVE = 1 << 1, /* bind with the mounts below (rbind) */
-        LAUNCH_STEP_FLAG_RECURSIVE_ATTR = 1 << 2, /* attr_set and attr_clear for the mounts below too (rro, …) */
-        LAUNCH_STEP_FLAG_NESTED = 1 << 3,    /* target lies below an earlier step's: not made ahead */
+        LAUNCH_STEP_FLAG_RECURSIVE_PROPAGATION = 1 << 2, /* propagation for the mounts below too (rslave, …) */
+        LAUNCH_STEP_FLAG_NESTED = 1 << 3,         /* target lies below an earlier step's: not made ahead */
         LAUNCH_STEP_FLAG_LATE = 1 << 4,      /* done after the cgroup namespace has been joined */
         LAUNCH_STEP_FLAG_COPY_UP = 1 << 5,   /* reserved: tmpcopyup */
         LAUNCH_STEP_FLAG_IF_TARGET = 1 << 6, /* target not there: skipped, nothing is made */
@@ -174,8 +174,10 @@ typedef struct LaunchStep {
         LaunchString source; /* bind: path on the host; filesystem: the source shown in mountinfo */
         LaunchString type;
         LaunchString data;
-        uint64_t attr_set; /* MOUNT_ATTR_* */
+        uint64_t attr_set; /* MOUNT_ATTR_*, of the mount itself */
         uint64_t attr_clear;
+        uint64_t attr_set_recursive; /* of the mount and those below it, put on before the mount's own */
+        uint64_t attr_clear_recursive;
         uint64_t propagation; /* MS_PRIVATE, MS_SLAVE, MS_SHARED, MS_UNBINDABLE; 0: private */
         uint32_t major, minor;
         uint32_t mode;

@@ -56,9 +56,9 @@ static int attach(Child *child, const LaunchStep *step, int mount, bool director
         r = place < 0 ? place : sys_move_mount(mount, place);
         if (r >= 0 && step->propagation && step->propagation != MS_PRIVATE) {
                 const struct mount_attr attr = { .propagation = step->propagation };
+                bool recursive = step->flags & LAUNCH_STEP_FLAG_RECURSIVE_PROPAGATION;
 
-                r = sys_mount_setattr(
-                        mount, step->flags & LAUNCH_STEP_FLAG_RECURSIVE_ATTR ? AT_RECURSIVE : 0, &attr);
+                r = sys_mount_setattr(mount, recursive ? AT_RECURSIVE : 0, &attr);
         }
         return r < 0 ? report_detail(child->report, r, launch_plan_string(child->plan, step->target)) : 0;
 }
@@ -85,15 +85,14 @@ static int mount_filesystem(Child *child, const LaunchStep *step) {
         return attach(child, step, mount, true);
 }
 
-static int set_attributes(const Child *child, const LaunchStep *step, int tree) {
-        struct mount_attr attr = { .attr_set = step->attr_set, .attr_clr = step->attr_clear };
-        unsigned flags = step->flags & LAUNCH_STEP_FLAG_RECURSIVE_ATTR ? AT_RECURSIVE : 0;
+static int set_attributes(const Child *child, int tree, uint64_t set, uint64_t clear, unsigned flags) {
+        struct mount_attr attr = { .attr_set = set, .attr_clr = clear };
         int r;
 
-        if (!attr.attr_set && !attr.attr_clr)
+        if (!set && !clear)
                 return 0;
         /* The way of keeping access times is one field, replaced as a whole. */
-        if (attr.attr_set & MOUNT_ATTR__ATIME)
+        if (set & MOUNT_ATTR__ATIME)
                 attr.attr_clr |= MOUNT_ATTR__ATIME;
         r = sys_mount_setattr(tree, flags, &attr);
         if (r == -EPERM && child->plan->flags & LAUNCH_PLAN_USER_NAMESPACE) {
@@ -109,10 +108,13 @@ static int open_source(const Child *child, const LaunchStep *step, const char *s
         unsigned recursive = step->flags & LAUNCH_STEP_FLAG_RECURSIVE ? AT_RECURSIVE : 0;
         int tree;
 
-        tree = sys_open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | recursive);
+        /* A copy that is to follow the host must not be cut off from it first. */
+        if (step->propagation == MS_SLAVE || step->propagation == MS_SHARED)
+                return sys_open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | recursive);
+        tree = filesystem_copy(AT_FDCWD, source, recursive);
         /* Mounts copied into a user namespace can't be lifted off what they cover. */
         if (tree == -EINVAL && !recursive && child->plan->flags & LAUNCH_PLAN_USER_NAMESPACE)
-                tree = sys_open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+                tree = filesystem_copy(AT_FDCWD, source, AT_RECURSIVE);
         return tree;
 }
 
@@ -139,7 +141,9 @@ static int mount_bind(Child *child, const LaunchStep *step) {
         r = is_directory(tree, &directory);
         if (r < 0)
                 return report_detail(child->report, r, source);
-        r = set_attributes(child, step, tree);
+        r = set_attributes(child, tree, step->attr_set_recursive, step->attr_clear_recursive, AT_RECURSIVE);
+        if (r >= 0)
+                r = set_attributes(child, tree, step->attr_set, step->attr_clear, 0);
         if (r < 0)
                 return report_detail(child->report, r, source);
         return attach(child, step, tree, directory);
@@ -173,7 +177,7 @@ static int mount_console(Child *child, const LaunchStep *step) {
 
         if (child->tty < 0)
                 return report_detail(child->report, -EBADF, target);
-        tree = sys_open_tree(child->tty, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+        tree = filesystem_copy(child->tty, "", AT_EMPTY_PATH);
         if (tree < 0)
                 return report_detail(child->report, tree, target);
         return attach(child, step, tree, false);
@@ -185,7 +189,7 @@ static int mask_directory(Child *child, int place) {
         int r;
 
         if (child->empty >= 0) {
-                tree = sys_open_tree(child->empty, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+                tree = filesystem_copy(child->empty, "", AT_EMPTY_PATH);
                 return tree < 0 ? tree : sys_move_mount(tree, place);
         }
         tree = filesystem_new("tmpfs", "tmpfs", "nr_inodes=1,mode=0555", true,
@@ -206,7 +210,7 @@ static int mask_file(Child *child, int place) {
         null = device_null(child);
         if (null < 0)
                 return null;
-        tree = sys_open_tree(null, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+        tree = filesystem_copy(null, "", AT_EMPTY_PATH);
         return tree < 0 ? tree : sys_move_mount(tree, place);
 }
 
@@ -236,7 +240,7 @@ static int mount_read_only(Child *child, const LaunchStep *step) {
                 return 0;
         if (place < 0)
                 return report_detail(child->report, place, target);
-        tree = sys_open_tree(place, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+        tree = filesystem_copy(place, "", AT_EMPTY_PATH | AT_RECURSIVE);
         r = tree < 0 ? tree : sys_mount_setattr(tree, AT_RECURSIVE, &attr);
         if (r >= 0)
                 r = sys_move_mount(tree, place);

@@ -211,7 +211,7 @@ static int bind_read_only(int host, uint64_t attributes) {
         _cleanup_close_ int tree = -EBADF;
         int r;
 
-        tree = sys_open_tree(host, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+        tree = filesystem_copy(host, "", AT_EMPTY_PATH);
         if (tree < 0)
                 return tree;
         r = sys_mount_setattr(tree, 0, &attr);
@@ -231,7 +231,7 @@ static int make_submount(Child *child, Stage *stage, const Submount *mount, int 
                 return report_detail(child->report, r, mount->point);
         attributes = attributes_of(host, &is_overlay);
         if (S_ISDIR(st.stx_mode) && !(attributes & MOUNT_ATTR_RDONLY)) {
-                lower = sys_open_tree(host, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+                lower = filesystem_copy(host, "", AT_EMPTY_PATH);
                 r = lower < 0 ? lower : make_overlay(stage, lower, attributes, false);
                 if (r == -EINVAL && is_overlay)
                         return refuse_stack(child, mount->point);
@@ -301,7 +301,7 @@ static int attach_root(Child *child, Stage *stage, int host, const char *path) {
         int r;
 
         attributes = attributes_of(host, &is_overlay) & ~(uint64_t) MOUNT_ATTR_RDONLY;
-        lower = sys_open_tree(host, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+        lower = filesystem_copy(host, "", AT_EMPTY_PATH);
         if (lower < 0)
                 return report_detail(child->report, lower, path);
         made = make_overlay(stage, lower, attributes, user_namespace);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/launch/root.h"
 
+#include "service/launch/filesystem.h"
 #include "service/launch/overlay.h"
 #include "service/launch/plan.h"
 #include "service/launch/report.h"
@@ -24,7 +25,7 @@ static int attach_copy(Child *child, const char *path) {
         int host, r;
 
         /* Recursive: in a user namespace the mounts below are locked in their place. */
-        tree = sys_open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        tree = filesystem_copy(AT_FDCWD, path, AT_RECURSIVE);
         if (tree < 0)
                 return report_detail(child->report, tree, path);
         r = check_directory(tree);
@@ -46,7 +47,8 @@ int root_attach(Child *child) {
         const char *path = launch_plan_string(child->plan, child->plan->root);
         int r;
 
-        r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE);
+        /* Nothing of ours reaches the host; binds that want to can still follow it (rslave). */
+        r = sys_mount(NULL, "/", NULL, MS_REC | MS_SLAVE);
         if (r < 0)
                 return report_detail(child->report, r, "/");
         return child->plan->flags & LAUNCH_PLAN_EPHEMERAL ? overlay_attach(child, path)

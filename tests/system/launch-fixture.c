@@ -125,6 +125,8 @@ static LaunchArray add_steps(Buffer *b, const TestStep *steps, size_t n) {
                         .data = add_string(b, steps[i].data),
                         .attr_set = steps[i].attr_set,
                         .attr_clear = steps[i].attr_clear,
+                        .attr_set_recursive = steps[i].attr_set_recursive,
+                        .propagation = steps[i].propagation,
                         .major = steps[i].major,
                         .minor = steps[i].minor,
                         .mode = steps[i].mode,

@@ -23,7 +23,7 @@ typedef struct TestStep {
         LaunchStepKind kind;
         uint32_t flags;
         const char *target, *source, *type, *data;
-        uint64_t attr_set, attr_clear;
+        uint64_t attr_set, attr_clear, attr_set_recursive, propagation;
         uint32_t major, minor, mode;
 } TestStep;
 

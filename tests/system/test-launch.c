@@ -483,6 +483,58 @@ static void test_bind_mounts(void **state) {
         remove_tree(other);
 }
 
+/* Binds of a tree with a mount below it, that the host mounts something in while the child waits. */
+static void binds_with_submounts(void *userdata) {
+        Fixture *f = userdata;
+        TestPlan plan = shell(f, "awk '$5 ~ \"^/[abc]\" {sub(/:.*/, \"\", $7); print $5, substr($6, 1, 2), $7}' "
+                                 "/proc/self/mountinfo | sort");
+        Launcher launcher;
+        TestRun run;
+
+        assert_int_equal(unshare(CLONE_NEWNS), 0);
+        assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+        assert_int_equal(mount("tmpfs", text("%s/data", f->root), "tmpfs", 0, NULL), 0);
+        assert_int_equal(mount(NULL, text("%s/data", f->root), NULL, MS_SHARED, NULL), 0);
+        assert_int_equal(mkdir(text("%s/data/m", f->root), 0755), 0);
+        assert_int_equal(mkdir(text("%s/data/n", f->root), 0755), 0);
+        assert_int_equal(mount("tmpfs", text("%s/data/m", f->root), "tmpfs", 0, NULL), 0);
+        const char *source = text("%s/data", f->root);
+        WITH_STEPS(plan, PROC,
+                   { .kind = LAUNCH_STEP_BIND,
+                     .flags = LAUNCH_STEP_FLAG_RECURSIVE,
+                     .target = "/a",
+                     .source = source },
+                   { .kind = LAUNCH_STEP_BIND,
+                     .flags = LAUNCH_STEP_FLAG_RECURSIVE | LAUNCH_STEP_FLAG_RECURSIVE_PROPAGATION,
+                     .target = "/b",
+                     .source = source,
+                     .propagation = MS_SLAVE },
+                   { .kind = LAUNCH_STEP_BIND,
+                     .flags = LAUNCH_STEP_FLAG_RECURSIVE,
+                     .target = "/c",
+                     .source = source,
+                     .attr_set_recursive = MOUNT_ATTR_RDONLY,
+                     .attr_clear = MOUNT_ATTR_RDONLY });
+
+        launcher_start(&launcher);
+        plan.flags = LAUNCH_PLAN_CGROUP_GATE;
+        assert_int_equal(run_begin(&launcher, &plan, NULL, NULL, 0, &run), 0);
+        while (__atomic_load_n(&run.shared->stage, __ATOMIC_ACQUIRE) != LAUNCH_STAGE_SCOPE)
+                assert_false(run_readable(&run, 1));
+        assert_int_equal(mount("tmpfs", text("%s/data/n", f->root), "tmpfs", 0, NULL), 0);
+        run_open_gate(&run, LAUNCH_GATE_CGROUP);
+        run_end(&run);
+        assert_int_equal(run.report.error, 0);
+        assert_string_equal(run.text, "/a rw -\n/a/m rw -\n"
+                                      "/b rw master\n/b/m rw master\n/b/n rw master\n"
+                                      "/c rw -\n/c/m ro -\n");
+        assert_int_equal(launcher_stop(&launcher), 0);
+}
+
+static void test_binds_follow_the_host_only_as_slaves(void **state) {
+        in_process(0, binds_with_submounts, *state);
+}
+
 static void test_missing_bind_source_is_named(void **state) {
         Fixture *f = *state;
         TestPlan plan = shell(f, "echo never");
@@ -930,6 +982,7 @@ int main(void) {
                 TEST(test_strange_characters_in_the_root),
                 TEST(test_read_only_root),
                 TEST(test_bind_mounts),
+                TEST(test_binds_follow_the_host_only_as_slaves),
                 TEST(test_missing_bind_source_is_named),
                 TEST(test_links_do_not_lead_out_of_the_root),
                 TEST(test_proc_on_a_link_is_refused),

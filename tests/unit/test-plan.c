@@ -305,7 +305,9 @@ static void test_options_of_mounts_arrive(void **state) {
                   .bind = true,
                   .recursive = true,
                   .attr_set_recursive = MOUNT_ATTR_RDONLY,
-                  .attr_clear = MOUNT_ATTR_NOEXEC },
+                  .attr_clear = MOUNT_ATTR_NOEXEC,
+                  .propagation = MS_SHARED,
+                  .propagation_recursive = true },
                 { .destination = (char *) "/c",
                   .type = (char *) "tmpfs",
                   .source = (char *) "none",
@@ -328,9 +330,12 @@ static void test_options_of_mounts_arrive(void **state) {
         assert_string_equal(text(&b, s->source), "/src");
         assert_int_equal(s->type, 0);
         s = get(&b, "/b");
-        assert_int_equal(s->flags, LAUNCH_STEP_FLAG_RECURSIVE | LAUNCH_STEP_FLAG_RECURSIVE_ATTR);
-        assert_int_equal(s->attr_set, MOUNT_ATTR_RDONLY);
-        assert_int_equal(s->attr_clear, 0);
+        assert_int_equal(s->flags, LAUNCH_STEP_FLAG_RECURSIVE | LAUNCH_STEP_FLAG_RECURSIVE_PROPAGATION);
+        assert_int_equal(s->propagation, MS_SHARED);
+        assert_int_equal(s->attr_set, 0);
+        assert_int_equal(s->attr_clear, MOUNT_ATTR_NOEXEC);
+        assert_int_equal(s->attr_set_recursive, MOUNT_ATTR_RDONLY);
+        assert_int_equal(s->attr_clear_recursive, 0);
         s = get(&b, "/c");
         assert_int_equal(s->kind, LAUNCH_STEP_FILESYSTEM);
         assert_int_equal(s->sb_read_only, 1);
@@ -367,8 +372,8 @@ static void test_host_network(void **state) {
         build(&spec, &context, &user);
         s = get(&user, "/sys");
         assert_int_equal(s->kind, LAUNCH_STEP_BIND);
-        assert_true(s->flags & LAUNCH_STEP_FLAG_RECURSIVE && s->flags & LAUNCH_STEP_FLAG_RECURSIVE_ATTR);
-        assert_true(s->attr_set & MOUNT_ATTR_RDONLY);
+        assert_true(s->flags & LAUNCH_STEP_FLAG_RECURSIVE);
+        assert_true(s->attr_set_recursive & MOUNT_ATTR_RDONLY);
         assert_string_equal(text(&user, s->source), "/sys");
         assert_int_equal(s->type, 0);
 
