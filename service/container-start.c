@@ -260,6 +260,7 @@ static int begin_launch(Container *container, sd_bus_error *error) {
                 .one_id = manager->own_user_namespace && user_map_one_id(&manager->user_map),
                 .make_terminal = manager->own_user_namespace,
                 .cgroup_gate = manager->scopes,
+                .capabilities_lacking = manager->own_user_namespace ? 0 : manager->capabilities_lacking,
                 .n_throttle = manager->n_throttle,
                 .die_with_parent = manager->die_with_parent,
                 .rows = size.rows,

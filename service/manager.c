@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/capability.h>
 #include <unistd.h>
 
 #include "interfaces/names.h"
@@ -12,6 +13,21 @@
 #include "util/strv.h"
 
 #define GENERATED_TRIES 1000
+
+/* What the service has not got it cannot hand on. */
+static uint64_t lacking_capabilities(void) {
+        cap_t own = cap_get_proc();
+        uint64_t lacking = 0;
+
+        for (int i = 0; own && i < cap_max_bits(); i++) {
+                cap_flag_value_t permitted = CAP_SET;
+
+                if (cap_get_flag(own, i, CAP_PERMITTED, &permitted) >= 0 && permitted == CAP_CLEAR)
+                        lacking |= UINT64_C(1) << i;
+        }
+        (void) cap_free(own);
+        return lacking;
+}
 
 static unsigned count_throttles(void) {
         long n = sysconf(_SC_NPROCESSORS_CONF);
@@ -29,6 +45,7 @@ int manager_new(sd_event *event, const char *launch_path, Manager **ret) {
         TAILQ_INIT(&manager->containers);
         TAILQ_INIT(&manager->observers);
         manager->event = sd_event_ref(event);
+        manager->capabilities_lacking = lacking_capabilities();
         manager->n_throttle = count_throttles();
         manager->filters = seccomp_cache_new();
         if (!manager->filters)
@@ -113,12 +130,23 @@ static int not_supported(const char *key, const char *why, sd_bus_error *error) 
 
 /* What the spec may ask for and this host cannot do. */
 static int check_host(const Manager *manager, const Spec *spec, sd_bus_error *error) {
+        uint64_t missing;
+
         if (spec->memory_max != SPEC_INFINITY && !has_controller(manager, "memory"))
                 return not_supported("MemoryMax", "there is no memory controller to use", error);
         if (spec->tasks_max != SPEC_INFINITY && !has_controller(manager, "pids"))
                 return not_supported("TasksMax", "there is no pids controller to use", error);
         if (spec->slice && !manager->scopes)
                 return not_supported("Slice", "there are no slices without systemd", error);
+        missing = spec->capabilities_named & manager->capabilities_lacking;
+        if (missing && !manager->own_user_namespace) {
+                char *name = cap_to_name(__builtin_ctzll(missing));
+
+                (void) sd_bus_error_setf(error, BERTH_ERROR_NOT_SUPPORTED,
+                                         "Capabilities: %s is not to be had on this host", name ?: "one");
+                (void) cap_free(name);
+                return -EOPNOTSUPP;
+        }
         if (spec->user_namespace_host && manager->own_user_namespace)
                 return not_supported("UserNamespace", "an ordinary user's containers always have one of their own",
                                      error);

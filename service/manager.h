@@ -43,6 +43,7 @@ typedef struct Manager {
         bool own_user_namespace; /* an ordinary user's: every container gets one */
         bool die_with_parent;  /* direct mode: the containers are not to outlive the service */
         UserMap user_map;      /* with own_user_namespace */
+        uint64_t capabilities_lacking; /* not to be had here, in the service's own user namespace */
         unsigned n_throttle;   /* processors that show how they were throttled, which containers shall not see */
         bool stopping;         /* nothing new is started */
         uint64_t next_generated;

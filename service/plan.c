@@ -106,9 +106,9 @@ int plan_build(const Spec *spec, const PlanContext *context, void **ret, size_t 
                 .oom_score_adjust = spec->oom_score_adjust_set ? spec->oom_score_adjust : 0,
                 /* What execve(2) makes of them is right for both: root keeps all of it, and another user
                  * nothing, unless a program with the setuid bit or file capabilities gives it back. */
-                .cap_bounding = spec->capabilities,
-                .cap_effective = spec->capabilities,
-                .cap_permitted = spec->capabilities,
+                .cap_bounding = spec->capabilities & ~context->capabilities_lacking,
+                .cap_effective = spec->capabilities & ~context->capabilities_lacking,
+                .cap_permitted = spec->capabilities & ~context->capabilities_lacking,
         };
         int r;
 

@@ -20,6 +20,7 @@ typedef struct PlanContext {
         bool make_terminal;         /* unprivileged: the child makes devpts and pty */
         bool cgroup_gate;           /* the child must be moved to its cgroup before it executes */
         bool die_with_parent;       /* direct mode */
+        uint64_t capabilities_lacking; /* what this host has not got to give: left out of the sets */
         unsigned n_throttle;        /* processors with a thermal_throttle to be hidden */
         uint16_t rows, columns, x_pixels, y_pixels; /* rows or columns 0: 24×80 with a terminal */
         const struct sock_filter *filter; /* borrowed, or NULL: unconfined */

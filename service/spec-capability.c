@@ -83,5 +83,6 @@ int spec_set_capabilities(Spec *spec, uint64_t set, uint64_t add, uint64_t drop,
         } else
                 set = (set | add) & ~drop;
         spec->capabilities = set;
+        spec->capabilities_named = set == all ? 0 : set & ~spec_default_capabilities();
         return 0;
 }

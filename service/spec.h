@@ -72,6 +72,7 @@ typedef struct Spec {
         SpecNetwork network;
         bool user_namespace_host; /* UserNamespace=host was given: impossible where there always is one */
         uint64_t capabilities;    /* what the program gets, Add and Drop applied; bit n is capability n */
+        uint64_t capabilities_named; /* of them, those asked for by name: a host without one refuses the spec */
         bool no_new_privileges;
         SpecSeccomp seccomp;
         struct rlimit limits[RLIM_NLIMITS];
