@@ -61,6 +61,15 @@ wanted: $3"
         fi
 }
 
+# isnt DESCRIPTION GOT UNWANTED
+isnt() {
+        if [[ $2 != "$3" ]]; then
+                pass "$1"
+        else
+                fail "$1" "got: $2"
+        fi
+}
+
 # like DESCRIPTION TEXT PATTERN: an extended regular expression.
 like() {
         if [[ $2 =~ $3 ]]; then
