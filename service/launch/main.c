@@ -49,6 +49,20 @@ static void occupy_standard_descriptors(void) {
                 (void) sys_close(fd);
 }
 
+/* The service may be protected from the OOM killer, and what it starts is not to inherit that. To raise the score
+ * needs no privilege; one of zero or above is the caller's own choice and stays. */
+static void give_up_protection(void) {
+        char sign = 0;
+        int fd;
+
+        fd = sys_openat(AT_FDCWD, "/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC, 0);
+        if (fd < 0)
+                return;
+        if (sys_read(fd, &sign, 1) == 1 && sign == '-')
+                (void) sys_write(fd, "0", 1);
+        (void) sys_close(fd);
+}
+
 /* Returns in both processes: 0 in the child. */
 static int clone_child(const LaunchRequest *request, int cgroup, int *ret_pidfd) {
         struct clone_args args = {
@@ -90,6 +104,7 @@ void launch_main(void) {
         reset_signals();
         occupy_standard_descriptors();
         sys_umask(0);
+        give_up_protection();
         /* An ordinary user's child needs its files in procfs until its maps are written, and does this
          * then. */
         if (sys_geteuid() == 0)
