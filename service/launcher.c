@@ -322,7 +322,7 @@ static int on_socket(sd_event_source *source, int fd, uint32_t revents, void *us
         n = fd_receive(fd, &news, sizeof(news), fds, ELEMENTSOF(fds), &n_fds);
         if (n == -EAGAIN)
                 return 0;
-        if (n == sizeof(news) && news.news == LAUNCH_NEWS_TERMINAL && n_fds == 2) {
+        if (n == sizeof(news) && news.news == LAUNCH_NEWS_DEVPTS && n_fds == 2) {
                 launch->handler->terminal(launch, fds[0], fds[1], launch->userdata);
                 return 0;
         }

@@ -217,36 +217,74 @@ static int become_program(Child *child) {
         return exec_program(arguments, environment);
 }
 
+/* Another process of a container that runs: what it has of the host's is taken along before it goes in. */
+static int enter_container(Child *child) {
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_LIMITS);
+        r = limits_set_oom_score(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_TERMINAL);
+        r = terminal_prepare(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_CLONE);
+        if (child->plan->flags & LAUNCH_PLAN_USER_NAMESPACE) {
+                r = namespace_become_root(child);
+                if (r < 0)
+                        return r;
+        }
+        return namespace_enter(child);
+}
+
+static int make_container(Child *child) {
+        int r;
+
+        r = enter_namespaces(child);
+        if (r < 0)
+                return r;
+        return fill_root(child);
+}
+
+static int find_user(Child *child) {
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_CREDENTIALS);
+        r = credentials_find(child);
+        if (r < 0)
+                return r;
+        return credentials_complete_environment(child);
+}
+
 static int launch(Child *child, uint64_t clone_flags) {
+        bool enter;
+
         int r;
 
         report_stage(child->report, LAUNCH_STAGE_ROOTFS);
         r = child->fds[LAUNCH_FD_PLAN] < 0 ? -EBADF
                                            : launch_plan_map(child->fds[LAUNCH_FD_PLAN], &child->plan);
-        if (r >= 0 && child->plan->clone_flags != clone_flags)
-                r = -EINVAL;
         if (r < 0)
                 return report_detail(child->report, r, "plan");
+        enter = child->plan->flags & LAUNCH_PLAN_ENTER;
+        if (clone_flags != (enter ? 0 : child->plan->clone_flags))
+                return report_detail(child->report, -EINVAL, "plan");
         child->tty = child->fds[LAUNCH_FD_TTY];
         r = follow_parent(child);
         if (r < 0)
                 return r;
-        r = enter_namespaces(child);
+        r = enter ? enter_container(child) : make_container(child);
         if (r < 0)
                 return r;
-        r = fill_root(child);
+        r = find_user(child);
         if (r < 0)
                 return r;
-        report_stage(child->report, LAUNCH_STAGE_CREDENTIALS);
-        r = credentials_find(child);
-        if (r < 0)
-                return r;
-        r = credentials_complete_environment(child);
-        if (r < 0)
-                return r;
-        r = enter_cgroup(child);
-        if (r < 0)
-                return r;
+        if (!enter) {
+                r = enter_cgroup(child);
+                if (r < 0)
+                        return r;
+        }
         r = become_user(child);
         if (r < 0)
                 return r;

@@ -63,15 +63,48 @@ static void give_up_protection(void) {
         (void) sys_close(fd);
 }
 
-/* Returns in both processes: 0 in the child. */
-static int clone_child(const LaunchRequest *request, int cgroup, int *ret_pidfd) {
+/* The descriptors of a request by their use, -EBADF where there is none. */
+typedef struct Order {
+        const LaunchRequest *request;
+        int socket, cgroup, init;
+} Order;
+
+static int read_order(const LaunchRequest *request, const int *fds, size_t n_fds, Order *ret) {
+        bool cgroup = request->flags & LAUNCH_REQUEST_CGROUP, enter = request->flags & LAUNCH_REQUEST_ENTER;
+
+        if (request->clone_flags & ~(enter ? 0 : (uint64_t) NAMESPACES) || n_fds != 1U + cgroup + enter)
+                return -EINVAL;
+        *ret = (Order) {
+                .request = request,
+                .socket = fds[0],
+                .cgroup = cgroup ? fds[1] : -EBADF,
+                .init = enter ? fds[1 + cgroup] : -EBADF,
+        };
+        return 0;
+}
+
+static int reply(const Order *order, LaunchReplyKind kind, int pid, int pidfd) {
+        const LaunchReply message = {
+                .id = order->request->id,
+                .error = pid < 0 ? -pid : 0,
+                .pid = pid < 0 ? 0 : pid,
+                .kind = kind,
+        };
+        int r;
+
+        r = channel_send(LAUNCH_CONTROL_FD, &message, sizeof(message), &pidfd, pidfd >= 0);
+        if (pidfd >= 0)
+                (void) sys_close(pidfd);
+        return r;
+}
+
+/* Returns in both processes: 0 in the child, which is berthd's. */
+static int clone_child(uint64_t flags, int cgroup, int *ret_pidfd) {
         struct clone_args args = {
-                .flags = CLONE_PARENT | CLONE_PIDFD | request->clone_flags,
+                .flags = CLONE_PARENT | CLONE_PIDFD | flags,
                 .pidfd = (uintptr_t) ret_pidfd,
         };
 
-        if (request->clone_flags & ~(uint64_t) NAMESPACES)
-                return -EINVAL;
         if (cgroup >= 0) {
                 args.flags |= CLONE_INTO_CGROUP;
                 args.cgroup = (uint64_t) cgroup;
@@ -79,25 +112,52 @@ static int clone_child(const LaunchRequest *request, int cgroup, int *ret_pidfd)
         return sys_clone3(&args);
 }
 
-static int serve(const LaunchRequest *request, const int *fds, size_t n_fds) {
-        LaunchReply reply = { .id = request->id };
-        int pidfd = -EBADF, r;
+/* Makes the process that becomes the program, and tells of it. Returns in the parent only. */
+static int make_child(const Order *order) {
+        int pidfd = -EBADF, pid;
 
-        r = n_fds < 1 || n_fds > 2 ? -EINVAL : clone_child(request, n_fds > 1 ? fds[1] : -EBADF, &pidfd);
-        if (r == 0) {
+        pid = clone_child(order->request->clone_flags, order->cgroup, &pidfd);
+        if (pid == 0) {
                 (void) sys_close(LAUNCH_CONTROL_FD);
-                if (n_fds > 1)
-                        (void) sys_close(fds[1]);
-                child_run(fds[0], request->clone_flags);
+                if (order->cgroup >= 0)
+                        (void) sys_close(order->cgroup);
+                if (order->init >= 0)
+                        (void) sys_close(order->init);
+                child_run(order->socket, order->request->clone_flags);
         }
+        return reply(order, LAUNCH_REPLY_CHILD, pid, pidfd);
+}
+
+/* Who joins a PID namespace stays outside, only its children are born inside; and who joins a user namespace can't
+ * leave it. So a process that is good for nothing else goes between. It is not seen in the container. */
+static _Noreturn void go_between(const Order *order) {
+        bool user = order->request->flags & LAUNCH_REQUEST_ENTER_USER;
+        int r;
+
+        r = sys_setns(order->init, CLONE_NEWPID | (user ? CLONE_NEWUSER : 0));
+        /* A change of credentials may have undone it, and the child must be born with it. */
+        if (r >= 0)
+                r = sys_prctl(PR_SET_DUMPABLE, 0, 0);
+        sys_exit((r < 0 ? reply(order, LAUNCH_REPLY_CHILD, r, -EBADF) : make_child(order)) < 0);
+}
+
+static int enter(const Order *order) {
+        int pidfd = -EBADF, pid;
+
+        pid = clone_child(0, -EBADF, &pidfd);
+        if (pid == 0)
+                go_between(order);
+        return reply(order, pid < 0 ? LAUNCH_REPLY_CHILD : LAUNCH_REPLY_STEP, pid, pidfd);
+}
+
+static int serve(const LaunchRequest *request, const int *fds, size_t n_fds) {
+        Order order = { .request = request };
+        int r;
+
+        r = read_order(request, fds, n_fds, &order);
         if (r < 0)
-                reply.error = -r;
-        else
-                reply.pid = r;
-        r = channel_send(LAUNCH_CONTROL_FD, &reply, sizeof(reply), &pidfd, pidfd >= 0);
-        if (pidfd >= 0)
-                (void) sys_close(pidfd);
-        return r;
+                return reply(&order, LAUNCH_REPLY_CHILD, r, -EBADF);
+        return request->flags & LAUNCH_REQUEST_ENTER ? enter(&order) : make_child(&order);
 }
 
 void launch_main(void) {

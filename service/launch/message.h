@@ -44,20 +44,32 @@ typedef enum LaunchStage {
         _LAUNCH_STAGE_INVALID = -22, /* -EINVAL */
 } LaunchStage;
 
-/* berthd → berth-launch, with one descriptor (the child's end of the child's socket) or two (then a cgroup
- * directory to clone into). */
+enum {
+        LAUNCH_REQUEST_CGROUP = 1 << 0,     /* clone into a cgroup */
+        LAUNCH_REQUEST_ENTER = 1 << 1,      /* the child is another process of a running container */
+        LAUNCH_REQUEST_ENTER_USER = 1 << 2, /* with ENTER: the container's user namespace is joined too */
+};
+
+/* berthd → berth-launch, with one descriptor for each of these that it has, in this order: the child's end of the
+ * child's socket; CGROUP: the cgroup's directory; ENTER: the pidfd of the container's init. */
 typedef struct LaunchRequest {
-        uint64_t clone_flags; /* CLONE_NEW* only, anything else is refused with EINVAL */
+        uint64_t clone_flags; /* CLONE_NEW* only, anything else is refused with EINVAL; 0 with ENTER */
         uint32_t id;          /* comes back in the reply */
-        uint32_t pad;
+        uint32_t flags;       /* LAUNCH_REQUEST_* */
 } LaunchRequest;
 
-/* berth-launch → berthd, with the child's pidfd when error is 0. Replies come in the order of the requests. */
+typedef enum LaunchReplyKind {
+        LAUNCH_REPLY_CHILD, /* the process that will be the program, or the error: one for each request */
+        LAUNCH_REPLY_STEP,  /* with ENTER: a process that only goes between, for berthd to reap */
+} LaunchReplyKind;
+
+/* berth-launch → berthd, with the process' pidfd when error is 0. A STEP's CHILD comes from the STEP itself; its
+ * end without one is an error. */
 typedef struct LaunchReply {
         uint32_t id;
-        int32_t error; /* positive errno of clone3(2), or 0 */
+        int32_t error; /* positive errno of what failed, or 0 */
         int32_t pid;   /* as berthd's PID namespace sees it */
-        uint32_t pad;
+        uint32_t kind; /* LaunchReplyKind */
 } LaunchReply;
 
 /* What a descriptor passed with LaunchHello is for. */
@@ -69,7 +81,7 @@ typedef enum LaunchFd {
         LAUNCH_FD_STDERR,
         LAUNCH_FD_DEVPTS, /* a detached devpts mount that berthd made, to be attached on /dev/pts */
         LAUNCH_FD_TTY,    /* the slave of the terminal, opened through TIOCGPTPEER, O_NOCTTY */
-        LAUNCH_FD_ROOT,   /* reserved: a root that berthd opened */
+        LAUNCH_FD_INIT,   /* with LAUNCH_PLAN_ENTER: the pidfd of the container's init */
         _LAUNCH_FD_MAX,
 } LaunchFd;
 
@@ -92,7 +104,8 @@ typedef struct LaunchGateOpen {
 
 /* child → berthd. */
 typedef enum LaunchNews {
-        LAUNCH_NEWS_TERMINAL = 1, /* two descriptors: the devpts mount, the master (LAUNCH_PLAN_MAKE_TERMINAL) */
+        LAUNCH_NEWS_DEVPTS =
+                1, /* with LAUNCH_PLAN_SEND_DEVPTS: the devpts mount; with a terminal its master too */
 } LaunchNews;
 
 typedef struct LaunchChildNews {
@@ -105,8 +118,8 @@ typedef struct LaunchChildNews {
  * stage EXEC with error 0 and the socket closed: the program runs (or was killed in execve itself, which nobody can
  * tell from a program killed in its first instruction). */
 typedef struct LaunchReport {
-        uint32_t stage; /* LaunchStage */
-        int32_t error;  /* positive errno, 0 while all is well */
+        uint32_t stage;                 /* LaunchStage */
+        int32_t error;                  /* positive errno, 0 while all is well */
         char detail[LAUNCH_DETAIL_MAX]; /* the path or name concerned, as one phrase; may be empty */
 } LaunchReport;
 
@@ -129,19 +142,21 @@ typedef struct LaunchArray {
 } LaunchArray;
 
 enum {
-        LAUNCH_PLAN_USER_NAMESPACE = 1 << 0,  /* wait for LAUNCH_GATE_MAPS, then become 0:0 inside */
-        LAUNCH_PLAN_CGROUP_GATE = 1 << 1,     /* wait for LAUNCH_GATE_CGROUP before execve */
+        LAUNCH_PLAN_USER_NAMESPACE = 1 << 0,   /* wait for LAUNCH_GATE_MAPS, then become 0:0 inside */
+        LAUNCH_PLAN_CGROUP_GATE = 1 << 1,      /* wait for LAUNCH_GATE_CGROUP before execve */
         LAUNCH_PLAN_CGROUP_NAMESPACE = 1 << 2, /* unshare(CLONE_NEWCGROUP) once in the cgroup */
         LAUNCH_PLAN_NETWORK_LOOPBACK = 1 << 3, /* a new network namespace: bring lo up */
-        LAUNCH_PLAN_READ_ONLY = 1 << 4,       /* the root and all that was mounted in it */
-        LAUNCH_PLAN_EPHEMERAL = 1 << 5,       /* overlays over the root and its submounts */
-        LAUNCH_PLAN_TERMINAL = 1 << 6,        /* stdio is a terminal, the controlling one */
-        LAUNCH_PLAN_MAKE_TERMINAL = 1 << 7,   /* the child makes devpts and pty itself, and sends them */
+        LAUNCH_PLAN_READ_ONLY = 1 << 4,        /* the root and all that was mounted in it */
+        LAUNCH_PLAN_EPHEMERAL = 1 << 5,        /* overlays over the root and its submounts */
+        LAUNCH_PLAN_TERMINAL = 1 << 6,         /* stdio is a terminal, the controlling one */
+        LAUNCH_PLAN_SEND_DEVPTS = 1 << 7, /* the child makes devpts itself, and the pty, and sends them */
         LAUNCH_PLAN_NO_NEW_PRIVILEGES = 1 << 8,
         LAUNCH_PLAN_OOM_SCORE_ADJUST = 1 << 9,
         LAUNCH_PLAN_SETGROUPS_DENIED = 1 << 10, /* one id only: setgroups(2) is not allowed and not tried */
-        LAUNCH_PLAN_DIE_WITH_PARENT = 1 << 11, /* PR_SET_PDEATHSIG SIGKILL (direct mode) */
-        LAUNCH_PLAN_ROOT_MADE_PRIVATE = 1 << 12, /* reserved */
+        LAUNCH_PLAN_DIE_WITH_PARENT = 1 << 11,  /* PR_SET_PDEATHSIG SIGKILL (direct mode) */
+        LAUNCH_PLAN_ENTER =
+                1 << 12, /* no container is made: the namespaces `clone_flags` of LAUNCH_FD_INIT's process
+                                        are joined, root and steps are none */
 };
 
 typedef enum LaunchStepKind {
@@ -152,19 +167,19 @@ typedef enum LaunchStepKind {
                                    `source` where nodes can't be made (user namespace) */
         LAUNCH_STEP_SYMLINK,    /* target → source (the text of the link); what exists stays */
         LAUNCH_STEP_CONSOLE,    /* the slave of the terminal bound on target */
-        LAUNCH_STEP_MASK,       /* target hidden by /dev/null or an empty read-only directory; absent: skipped */
-        LAUNCH_STEP_READ_ONLY,  /* target bound on itself read-only, recursively; absent: skipped */
+        LAUNCH_STEP_MASK, /* target hidden by /dev/null or an empty read-only directory; absent: skipped */
+        LAUNCH_STEP_READ_ONLY, /* target bound on itself read-only, recursively; absent: skipped */
         _LAUNCH_STEP_MAX,
 } LaunchStepKind;
 
 enum {
         LAUNCH_STEP_FLAG_OPTIONAL = 1 << 0,  /* source or file system not there: skipped */
         LAUNCH_STEP_FLAG_RECURSIVE = 1 << 1, /* bind with the mounts below (rbind) */
-        LAUNCH_STEP_FLAG_RECURSIVE_PROPAGATION = 1 << 2, /* propagation for the mounts below too (rslave, …) */
-        LAUNCH_STEP_FLAG_NESTED = 1 << 3,         /* target lies below an earlier step's: not made ahead */
+        LAUNCH_STEP_FLAG_RECURSIVE_PROPAGATION = 1
+                                                 << 2, /* propagation for the mounts below too (rslave, …) */
+        LAUNCH_STEP_FLAG_NESTED = 1 << 3,    /* target lies below an earlier step's: not made ahead */
         LAUNCH_STEP_FLAG_LATE = 1 << 4,      /* done after the cgroup namespace has been joined */
-        LAUNCH_STEP_FLAG_COPY_UP = 1 << 5,   /* reserved: tmpcopyup */
-        LAUNCH_STEP_FLAG_IF_TARGET = 1 << 6, /* target not there: skipped, nothing is made */
+        LAUNCH_STEP_FLAG_IF_TARGET = 1 << 5, /* target not there: skipped, nothing is made */
 };
 
 typedef struct LaunchStep {
@@ -191,30 +206,34 @@ typedef struct LaunchLimit {
 } LaunchLimit;
 
 typedef struct LaunchPlan {
-        uint64_t size;     /* of the whole plan */
-        uint64_t flags;    /* LAUNCH_PLAN_* */
-        uint64_t clone_flags; /* the namespaces that the child was cloned into, as in the request */
+        uint64_t size;  /* of the whole plan */
+        uint64_t flags; /* LAUNCH_PLAN_* */
+        uint64_t
+                clone_flags; /* the namespaces that the child was cloned into, as in the request; those to join */
 
-        LaunchString root; /* absolute path on the host */
+        LaunchString root;     /* absolute path on the host */
         LaunchString hostname; /* 0: unchanged */
 
-        LaunchList arguments;   /* [0] without a slash is looked for in the environment's PATH */
-        LaunchList environment; /* at least four spare slots: the child adds HOME, USER, LOGNAME, SHELL where they
+        LaunchList arguments; /* [0] without a slash is looked for in the environment's PATH */
+        LaunchList
+                environment; /* at least four spare slots: the child adds HOME, USER, LOGNAME, SHELL where they
                                    are missing */
         LaunchString working_directory;
 
-        LaunchString user;   /* a name to look up in the root's /etc/passwd and /etc/group, or 0 for uid, gid */
-        uint32_t uid, gid;   /* used when there is no name */
-        uint32_t has_gid;    /* a gid was given: it wins over passwd's, and the user's groups are not looked up */
-        LaunchList groups;   /* supplementary groups, names or numbers */
+        LaunchString
+                user; /* a name to look up in the root's /etc/passwd and /etc/group, or 0 for uid, gid */
+        uint32_t uid, gid; /* used when there is no name */
+        uint32_t
+                has_gid; /* a gid was given: it wins over passwd's, and the user's groups are not looked up */
+        LaunchList groups; /* supplementary groups, names or numbers */
 
-        LaunchArray steps;   /* LaunchStep */
-        LaunchArray limits;  /* LaunchLimit */
-        LaunchArray filter;  /* struct sock_filter; none: no seccomp */
+        LaunchArray steps;     /* LaunchStep */
+        LaunchArray limits;    /* LaunchLimit */
+        LaunchArray filter;    /* struct sock_filter; none: no seccomp */
         uint32_t filter_flags; /* SECCOMP_FILTER_FLAG_* */
 
         int32_t oom_score_adjust;
-        uint32_t rows, columns, x_pixels, y_pixels; /* with LAUNCH_PLAN_MAKE_TERMINAL */
+        uint32_t rows, columns, x_pixels, y_pixels; /* with LAUNCH_PLAN_SEND_DEVPTS */
 
         uint64_t cap_bounding, cap_effective, cap_permitted, cap_inheritable, cap_ambient;
 } LaunchPlan;

@@ -164,11 +164,10 @@ static int mount_devpts(Child *child, const LaunchStep *step) {
         r = attach(child, step, mount, true);
         if (r < 0)
                 return r;
-        if (child->plan->flags & LAUNCH_PLAN_MAKE_TERMINAL && child->tty < 0) {
-                report_stage(child->report, LAUNCH_STAGE_TERMINAL);
-                return terminal_make(child, mount);
-        }
-        return 0;
+        if (!(child->plan->flags & LAUNCH_PLAN_SEND_DEVPTS))
+                return 0;
+        report_stage(child->report, LAUNCH_STAGE_TERMINAL);
+        return terminal_make(child, mount);
 }
 
 static int mount_console(Child *child, const LaunchStep *step) {

@@ -25,6 +25,16 @@ int namespace_become_root(Child *child) {
         return r < 0 ? report_detail(child->report, r, "user namespace") : 0;
 }
 
+int namespace_enter(Child *child) {
+        int init = child->fds[LAUNCH_FD_INIT], r;
+
+        r = init < 0 ? -EBADF : sys_setns(init, child->plan->clone_flags);
+        if (r < 0)
+                return report_detail(child->report, r, "namespaces of the container");
+        child->root = sys_openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+        return child->root < 0 ? report_detail(child->report, child->root, "/") : 0;
+}
+
 /* struct ifreq: linux/if.h needs the C library's socket header. */
 typedef struct InterfaceRequest {
         char name[16];

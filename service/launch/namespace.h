@@ -8,5 +8,8 @@
  * ptrace. */
 int namespace_become_root(Child *child);
 
+/* Joins the namespaces of the container's init that the plan names, and finds its root. */
+int namespace_enter(Child *child);
+
 /* The loopback interface and the host name. */
 int namespace_configure(Child *child);

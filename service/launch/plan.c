@@ -3,7 +3,7 @@
 
 #include "service/launch/sys.h"
 
-#define FLAGS_KNOWN ((uint64_t) LAUNCH_PLAN_ROOT_MADE_PRIVATE * 2 - 1)
+#define FLAGS_KNOWN ((uint64_t) LAUNCH_PLAN_ENTER * 2 - 1)
 #define STEP_FLAGS_KNOWN ((uint32_t) LAUNCH_STEP_FLAG_IF_TARGET * 2 - 1)
 
 typedef struct Area {
@@ -110,8 +110,13 @@ static bool check_arrays(const Area *area, const LaunchPlan *plan) {
 
 /* Without a mount namespace of its own the child would turn the host's mounts over. */
 static bool check_flags(const LaunchPlan *plan) {
+        if (plan->flags & LAUNCH_PLAN_ENTER &&
+            (plan->root || plan->hostname || plan->steps.n > 0 ||
+             plan->flags & (LAUNCH_PLAN_READ_ONLY | LAUNCH_PLAN_EPHEMERAL | LAUNCH_PLAN_SEND_DEVPTS)))
+                return false;
         return !(plan->flags & ~FLAGS_KNOWN) && plan->clone_flags & CLONE_NEWNS &&
-               !(plan->flags & LAUNCH_PLAN_USER_NAMESPACE) == !(plan->clone_flags & CLONE_NEWUSER) &&
+               (plan->flags & LAUNCH_PLAN_ENTER ||
+                !(plan->flags & LAUNCH_PLAN_USER_NAMESPACE) == !(plan->clone_flags & CLONE_NEWUSER)) &&
                (!(plan->flags & LAUNCH_PLAN_NETWORK_LOOPBACK) || plan->clone_flags & CLONE_NEWNET) &&
                (!plan->hostname || plan->clone_flags & CLONE_NEWUTS);
 }
@@ -130,8 +135,8 @@ int launch_plan_check(void *data, size_t size) {
         if (!check_arrays(&area, plan) || !check_list(&area, &plan->arguments) ||
             !check_list(&area, &plan->environment) || !check_list(&area, &plan->groups))
                 return -EINVAL;
-        if (!check_path(&area, plan->root) || !check_optional(&area, plan->hostname) ||
-            !check_optional(&area, plan->user) ||
+        if (!(plan->flags & LAUNCH_PLAN_ENTER || check_path(&area, plan->root)) ||
+            !check_optional(&area, plan->hostname) || !check_optional(&area, plan->user) ||
             (plan->working_directory && !check_path(&area, plan->working_directory)))
                 return -EINVAL;
         return 0;

@@ -247,6 +247,10 @@ static inline int sys_unshare(unsigned long flags) {
         return (int) SYS(__NR_unshare, flags);
 }
 
+static inline int sys_setns(int fd, unsigned long flags) {
+        return (int) sys_call(__NR_setns, fd, (long) flags, 0, 0, 0, 0);
+}
+
 static inline int sys_setsid(void) {
         return (int) SYS(__NR_setsid, 0);
 }

@@ -14,10 +14,14 @@ int terminal_make(Child *child, int devpts) {
                 .ws_xpixel = (unsigned short) plan->x_pixels,
                 .ws_ypixel = (unsigned short) plan->y_pixels,
         };
-        const LaunchChildNews news = { .news = LAUNCH_NEWS_TERMINAL };
+        const LaunchChildNews news = { .news = LAUNCH_NEWS_DEVPTS };
         _cleanup_close_ int master = -EBADF, slave = -EBADF;
         int unlocked = 0, r;
 
+        if (!(plan->flags & LAUNCH_PLAN_TERMINAL)) {
+                r = channel_send(child->socket, &news, sizeof(news), &devpts, 1);
+                return r < 0 ? report_detail(child->report, r, "devpts") : 0;
+        }
         master = sys_openat(devpts, "ptmx", O_RDWR | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC, 0);
         if (master < 0)
                 return report_detail(child->report, master, "ptmx");

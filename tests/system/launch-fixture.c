@@ -185,10 +185,10 @@ int plan_memory(const TestPlan *plan) {
 int run_begin(Launcher *launcher, const TestPlan *plan, const uint32_t *roles, const int *fds, size_t n_fds,
               TestRun *run) {
         _cleanup_fd_ int memory = -EBADF, report = -EBADF, writer = -EBADF, child = -EBADF;
-        LaunchRequest request = { .clone_flags = clone_flags_of(plan), .id = 77 };
-        int all[_LAUNCH_FD_MAX], pair[2], got[2];
+        LaunchRequest request = { .clone_flags = plan->enter ? 0 : clone_flags_of(plan), .id = 77 };
+        int all[_LAUNCH_FD_MAX], pair[2], got[2], order[3], n_order = 0;
         LaunchHello hello = {};
-        LaunchReply reply;
+        LaunchReply reply = {};
         size_t n_got;
 
         *run = (TestRun) { .socket = -EBADF, .pidfd = -EBADF, .output = -EBADF, .master = -EBADF };
@@ -215,20 +215,49 @@ int run_begin(Launcher *launcher, const TestPlan *plan, const uint32_t *roles, c
                 hello.role[hello.n_fds] = LAUNCH_FD_STDERR;
                 all[hello.n_fds++] = writer;
         }
+        if (plan->enter) {
+                hello.role[hello.n_fds] = LAUNCH_FD_INIT;
+                all[hello.n_fds++] = plan->enter;
+        }
         for (size_t i = 0; i < n_fds; i++) {
                 hello.role[hello.n_fds] = roles[i];
                 all[hello.n_fds++] = fds[i];
         }
         assert_int_equal(fd_send(run->socket, &hello, sizeof(hello), all, hello.n_fds), 0);
-        assert_int_equal(fd_send(launcher->control, &request, sizeof(request),
-                                 (const int[]) { child, plan->cgroup }, plan->cgroup ? 2 : 1),
-                         0);
-        assert_int_equal(fd_receive(launcher->control, &reply, sizeof(reply), got, 2, &n_got),
-                         sizeof(reply));
-        assert_int_equal(reply.id, 77);
-        assert_int_equal(n_got, reply.error == 0);
+        order[n_order++] = child;
+        if (plan->cgroup) {
+                request.flags |= LAUNCH_REQUEST_CGROUP;
+                order[n_order++] = plan->cgroup;
+        }
+        if (plan->enter) {
+                request.flags |= LAUNCH_REQUEST_ENTER;
+                if (plan->flags & LAUNCH_PLAN_USER_NAMESPACE)
+                        request.flags |= LAUNCH_REQUEST_ENTER_USER;
+                order[n_order++] = plan->enter;
+        }
+        assert_int_equal(fd_send(launcher->control, &request, sizeof(request), order, (size_t) n_order), 0);
+        for (bool step = plan->enter, child_seen = false; step || !child_seen;) {
+                LaunchReply next;
+
+                assert_int_equal(fd_receive(launcher->control, &next, sizeof(next), got, 2, &n_got),
+                                 sizeof(next));
+                assert_int_equal(next.id, 77);
+                assert_int_equal(n_got, next.error == 0);
+                if (next.kind == LAUNCH_REPLY_STEP) {
+                        assert_true(step);
+                        step = false;
+                        assert_int_equal(waitid((idtype_t) P_PIDFD, (id_t) got[0], &(siginfo_t) {}, WEXITED),
+                                         0);
+                        (void) close(got[0]);
+                        continue;
+                }
+                assert_false(child_seen);
+                child_seen = true;
+                reply = next;
+                if (reply.error == 0)
+                        run->pidfd = got[0];
+        }
         if (reply.error == 0) {
-                run->pidfd = got[0];
                 run->pid = reply.pid;
         }
         return reply.error;
@@ -308,10 +337,10 @@ void busybox_root(char path[static 64]) {
         static const char *const directories[] = {
                 "bin", "dev", "etc", "proc", "sys", "tmp", "data", "home"
         };
-        static const char *const applets[] = { "cat",      "echo",  "false", "grep",  "hostname", "id",
-                                               "ifconfig", "kill",  "ls",    "mkdir", "mount",    "pwd",
-                                               "sh",       "sleep", "stat",  "stty",  "touch",    "tty",
-                                               "true",     "umask", "wc" };
+        static const char *const applets[] = { "awk",   "cat",      "echo", "readlink", "sort",  "false",
+                                               "grep",  "hostname", "id",   "ifconfig", "kill",  "ls",
+                                               "mkdir", "mount",    "pwd",  "sh",       "sleep", "stat",
+                                               "stty",  "touch",    "tty",  "true",     "umask", "wc" };
 
         (void) snprintf(path, 64, "/tmp/berth-launch-XXXXXX");
         assert_non_null(mkdtemp(path));

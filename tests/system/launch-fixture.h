@@ -45,6 +45,7 @@ typedef struct TestPlan {
         int32_t oom_score_adjust;
         uint32_t rows, columns;
         int cgroup; /* not 0: the directory of a cgroup to clone into */
+        int enter;  /* not 0: the pidfd of the init of a container to enter, with LAUNCH_PLAN_ENTER */
 } TestPlan;
 
 typedef struct TestRun {

@@ -111,7 +111,7 @@ static void run_user(Launcher *launcher, const TestPlan *plan, TestRun *run) {
         assert_int_equal(run_begin(launcher, plan, NULL, NULL, 0, run), 0);
         write_maps(run);
         run_open_gate(run, LAUNCH_GATE_MAPS);
-        if (plan->flags & LAUNCH_PLAN_MAKE_TERMINAL) {
+        if (plan->flags & LAUNCH_PLAN_SEND_DEVPTS) {
                 assert_true(run_readable(run, FIXTURE_DEADLINE_MSEC));
                 if (fd_receive(run->socket, &news, sizeof(news), got, 2, &n) == sizeof(news) && n == 2) {
                         run->master = got[1];
@@ -160,7 +160,7 @@ static void terminal(void *userdata) {
                 f->root, "tty; stty size; stat -c '%u %a' /dev/pts/0; echo ok >/dev/tty; echo 0 >/dev/null");
         TestRun run;
 
-        plan.flags |= LAUNCH_PLAN_READ_ONLY | LAUNCH_PLAN_TERMINAL | LAUNCH_PLAN_MAKE_TERMINAL;
+        plan.flags |= LAUNCH_PLAN_READ_ONLY | LAUNCH_PLAN_TERMINAL | LAUNCH_PLAN_SEND_DEVPTS;
         plan.n_steps = ELEMENTSOF(standard);
         plan.rows = 43;
         plan.columns = 132;

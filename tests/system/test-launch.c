@@ -256,17 +256,68 @@ static void test_terminal_made_by_the_child(void **state) {
                      .data = "mode=620,ptmxmode=666" },
                    { .kind = LAUNCH_STEP_CONSOLE, .flags = NESTED, .target = "/dev/console" });
 
-        plan.flags = LAUNCH_PLAN_TERMINAL | LAUNCH_PLAN_MAKE_TERMINAL;
+        plan.flags = LAUNCH_PLAN_TERMINAL | LAUNCH_PLAN_SEND_DEVPTS;
         assert_int_equal(run_begin(&f->launcher, &plan, NULL, NULL, 0, &run), 0);
         assert_true(run_readable(&run, FIXTURE_DEADLINE_MSEC));
         assert_int_equal(fd_receive(run.socket, &news, sizeof(news), got, 2, &n), sizeof(news));
-        assert_int_equal(news.news, LAUNCH_NEWS_TERMINAL);
+        assert_int_equal(news.news, LAUNCH_NEWS_DEVPTS);
         assert_int_equal(n, 2);
         run.master = got[1];
         run_end(&run);
         (void) close(got[0]);
         assert_success(&run);
         assert_string_equal(run.text, "/dev/pts/0\r\n24 80\r\n/dev/console\r\n");
+}
+
+/* A second process in a container whose first one waits for its input to end. */
+static void test_a_container_is_entered(void **state) {
+        Fixture *f = *state;
+        TestPlan init = shell(f, "echo up; read x; exit 7");
+        TestPlan plan = shell(
+                f, "echo $$; hostname; grep ^0 /proc/self/cgroup; for n in mnt uts ipc net pid cgroup; do "
+                   "[ \"$(readlink /proc/self/ns/$n)\" = \"$(readlink /proc/1/ns/$n)\" ] || echo other $n;"
+                   "done; pwd; id -u; ls /proc/self/fd; exit 42");
+        const uint32_t role = LAUNCH_FD_STDIN;
+        TestRun first, second;
+        char line[4];
+        int input[2];
+        WITH_STEPS(init, PROC);
+
+        assert_int_equal(pipe2(input, O_CLOEXEC), 0);
+        init.flags = LAUNCH_PLAN_CGROUP_NAMESPACE;
+        init.hostname = "entered";
+        assert_int_equal(run_begin(&f->launcher, &init, &role, input, 1, &first), 0);
+        (void) close(input[0]);
+        assert_int_equal(read(first.output, line, 3), 3);
+
+        plan.root = NULL;
+        plan.flags = LAUNCH_PLAN_ENTER;
+        plan.clone_flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP;
+        plan.enter = first.pidfd;
+        plan.working_directory = "/data/sub";
+        run_plan(&f->launcher, &plan, &second);
+        assert_int_equal(second.report.error, 0);
+        assert_string_equal(second.text, "2\nentered\n0::/\n/data/sub\n0\n0\n1\n2\n3\n");
+        assert_int_equal(second.status.si_code, CLD_EXITED);
+        assert_int_equal(second.status.si_status, 42);
+
+        plan.arguments[2] = "kill -9 $$";
+        run_plan(&f->launcher, &plan, &second);
+        assert_int_equal(second.status.si_code, CLD_KILLED);
+        assert_int_equal(second.status.si_status, SIGKILL);
+        plan.working_directory = "/missing";
+        run_plan(&f->launcher, &plan, &second);
+        assert_failure(&second, LAUNCH_STAGE_ROOTFS, ENOENT, "working directory /missing");
+
+        (void) close(input[1]);
+        run_end(&first);
+        assert_int_equal(first.status.si_status, 7);
+        /* Nobody is there any more. */
+        plan.enter = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        assert_int_equal(run_begin(&f->launcher, &plan, NULL, NULL, 0, &second), EINVAL);
+        (void) close(plan.enter);
+        (void) close(second.socket);
+        (void) close(second.output);
 }
 
 static void test_ephemeral_root_is_forgotten(void **state) {
@@ -486,8 +537,9 @@ static void test_bind_mounts(void **state) {
 /* Binds of a tree with a mount below it, that the host mounts something in while the child waits. */
 static void binds_with_submounts(void *userdata) {
         Fixture *f = userdata;
-        TestPlan plan = shell(f, "awk '$5 ~ \"^/[abc]\" {sub(/:.*/, \"\", $7); print $5, substr($6, 1, 2), $7}' "
-                                 "/proc/self/mountinfo | sort");
+        TestPlan plan = shell(
+                f, "awk '$5 ~ \"^/[abc]\" {sub(/:.*/, \"\", $7); print $5, substr($6, 1, 2), $7}' "
+                   "/proc/self/mountinfo | sort");
         Launcher launcher;
         TestRun run;
 
@@ -974,6 +1026,7 @@ int main(void) {
                 TEST(test_devices_masks_links_and_read_only_paths),
                 TEST(test_terminal_of_berthd),
                 TEST(test_terminal_made_by_the_child),
+                TEST(test_a_container_is_entered),
                 TEST(test_ephemeral_root_is_forgotten),
                 TEST(test_ephemeral_root_has_no_way_out),
                 TEST(test_ephemeral_host),

@@ -433,7 +433,7 @@ static void test_flags_and_terminal(void **state) {
                          LAUNCH_PLAN_USER_NAMESPACE | LAUNCH_PLAN_CGROUP_GATE |
                                  LAUNCH_PLAN_CGROUP_NAMESPACE | LAUNCH_PLAN_NETWORK_LOOPBACK |
                                  LAUNCH_PLAN_READ_ONLY | LAUNCH_PLAN_EPHEMERAL | LAUNCH_PLAN_TERMINAL |
-                                 LAUNCH_PLAN_MAKE_TERMINAL | LAUNCH_PLAN_NO_NEW_PRIVILEGES |
+                                 LAUNCH_PLAN_SEND_DEVPTS | LAUNCH_PLAN_NO_NEW_PRIVILEGES |
                                  LAUNCH_PLAN_OOM_SCORE_ADJUST | LAUNCH_PLAN_SETGROUPS_DENIED |
                                  LAUNCH_PLAN_DIE_WITH_PARENT);
         assert_int_equal(all.plan->clone_flags, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
