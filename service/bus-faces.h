@@ -23,7 +23,7 @@ int container_bus_path(const Container *container, char **ret);
 
 /* Appends `a{sh} stdio` to the reply to a start: the terminal's master where there is one, which is the client's alone
  * afterwards. */
-int container_bus_append_stdio(sd_bus_message *reply, Container *container);
+int process_bus_append_stdio(sd_bus_message *reply, Process *process);
 
 /* Answers a call that waited with an error. */
 void bus_reply_error(sd_bus_message *call, const sd_bus_error *error);

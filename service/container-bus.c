@@ -17,8 +17,8 @@ void bus_reply_error(sd_bus_message *call, const sd_bus_error *error) {
         (void) sd_bus_reply_method_error(call, error);
 }
 
-int container_bus_append_stdio(sd_bus_message *reply, Container *container) {
-        _cleanup_fd_ int master = container_take_master(container);
+int process_bus_append_stdio(sd_bus_message *reply, Process *process) {
+        _cleanup_fd_ int master = process_take_master(process);
 
         /* sd-bus sends a duplicate; ours is closed here. */
         if (master < 0)
@@ -28,7 +28,7 @@ int container_bus_append_stdio(sd_bus_message *reply, Container *container) {
 
 /* ---- calls that are answered later ----------------------------------------------------------------------------- */
 
-static void start_done(Container *container, const sd_bus_error *error, void *userdata) {
+static void start_done(Process *process, const sd_bus_error *error, void *userdata) {
         _cleanup_bus_message_ sd_bus_message *call = userdata, *reply = NULL;
         int r;
 
@@ -38,7 +38,7 @@ static void start_done(Container *container, const sd_bus_error *error, void *us
         }
         r = sd_bus_message_new_method_return(call, &reply);
         if (r >= 0)
-                r = container_bus_append_stdio(reply, container);
+                r = process_bus_append_stdio(reply, process);
         if (r >= 0)
                 r = sd_bus_message_send(reply);
         if (r < 0)
@@ -54,14 +54,14 @@ static void empty_done(Container *container, const sd_bus_error *error, void *us
                 (void) sd_bus_reply_method_return(call, NULL);
 }
 
-static void wait_done(Container *container, const sd_bus_error *error, void *userdata) {
+static void wait_done(Process *process, const sd_bus_error *error, void *userdata) {
         _cleanup_bus_message_ sd_bus_message *call = userdata;
 
         if (error)
                 bus_reply_error(call, error);
         else
-                (void) sd_bus_reply_method_return(call, "iis", container->exit_code, container->exit_status,
-                                                  container_result_to_string(container->result));
+                (void) sd_bus_reply_method_return(call, "iis", process->exit_code, process->exit_status,
+                                                  process_result_to_string(process->result));
 }
 
 /* What every handler needs first: who calls, and whether they may. */
@@ -91,8 +91,8 @@ static int method_start(sd_bus_message *message, void *userdata, sd_bus_error *e
         r = begin(message, ACTION_RUN, &client, error);
         if (r < 0)
                 return r;
-        return accepted(message, container_start(container, &options, client, start_done, sd_bus_message_ref(message),
-                                                 error));
+        return accepted(message, container_start(container, &options, client, start_done,
+                                                 sd_bus_message_ref(message), error));
 }
 
 static int method_stop(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -107,8 +107,8 @@ static int method_stop(sd_bus_message *message, void *userdata, sd_bus_error *er
         r = begin(message, ACTION_MANAGE, &client, error);
         if (r < 0)
                 return r;
-        return accepted(message, container_stop(container, timeout_usec, client, empty_done, sd_bus_message_ref(message),
-                                                error));
+        return accepted(message, container_stop(container, timeout_usec, client, empty_done,
+                                                sd_bus_message_ref(message), error));
 }
 
 static int method_wait(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -119,7 +119,8 @@ static int method_wait(sd_bus_message *message, void *userdata, sd_bus_error *er
         r = begin(message, ACTION_WATCH, &client, error);
         if (r < 0)
                 return r;
-        return accepted(message, container_wait(container, client, wait_done, sd_bus_message_ref(message), error));
+        return accepted(message,
+                        container_wait(container, client, wait_done, sd_bus_message_ref(message), error));
 }
 
 static int method_remove(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -133,8 +134,8 @@ static int method_remove(sd_bus_message *message, void *userdata, sd_bus_error *
         r = begin(message, ACTION_MANAGE, &client, error);
         if (r < 0)
                 return r;
-        return accepted(message, container_remove(container, force, client, empty_done, sd_bus_message_ref(message),
-                                                  error));
+        return accepted(message, container_remove(container, force, client, empty_done,
+                                                  sd_bus_message_ref(message), error));
 }
 
 /* ---- calls that are answered at once ---------------------------------------------------------------------------- */
@@ -176,20 +177,20 @@ static int method_resize(sd_bus_message *message, void *userdata, sd_bus_error *
 
 /* ---- properties ------------------------------------------------------------------------------------------------- */
 
-#define PROPERTY_GETTER(name, signature, ...)                                                                      \
-        static int name(sd_bus *bus, const char *path, const char *interface, const char *property,                 \
-                        sd_bus_message *reply, void *userdata, sd_bus_error *error) {                               \
-                Container *container = userdata;                                                                    \
-                                                                                                                    \
-                return sd_bus_message_append(reply, signature, __VA_ARGS__);                                        \
+#define PROPERTY_GETTER(name, signature, ...)                                                       \
+        static int name(sd_bus *bus, const char *path, const char *interface, const char *property, \
+                        sd_bus_message *reply, void *userdata, sd_bus_error *error) {               \
+                Container *container = userdata;                                                    \
+                                                                                                    \
+                return sd_bus_message_append(reply, signature, __VA_ARGS__);                        \
         }
 
 PROPERTY_GETTER(get_name, "s", container->name)
 PROPERTY_GETTER(get_state, "s", container_state_to_string(container->state))
-PROPERTY_GETTER(get_result, "s", container_result_to_string(container->result))
-PROPERTY_GETTER(get_failed_stage, "s", launch_stage_to_string(container->failed_stage))
-PROPERTY_GETTER(get_exit_code, "i", container->exit_code)
-PROPERTY_GETTER(get_exit_status, "i", container->exit_status)
+PROPERTY_GETTER(get_result, "s", process_result_to_string(container->init->result))
+PROPERTY_GETTER(get_failed_stage, "s", launch_stage_to_string(container->init->failed_stage))
+PROPERTY_GETTER(get_exit_code, "i", container->init->exit_code)
+PROPERTY_GETTER(get_exit_status, "i", container->init->exit_status)
 PROPERTY_GETTER(get_pid, "u", (uint32_t) container_pid(container))
 PROPERTY_GETTER(get_unit, "s", container->unit)
 PROPERTY_GETTER(get_control_group, "s", container->control_group ?: "")
@@ -197,11 +198,11 @@ PROPERTY_GETTER(get_owner, "u", (uint32_t) container->owner)
 PROPERTY_GETTER(get_terminal, "b", (int) container->spec->terminal)
 PROPERTY_GETTER(get_root_directory, "s", container->spec->root_directory)
 PROPERTY_GETTER(get_created, "t", container->created_usec)
-PROPERTY_GETTER(get_started, "t", container->started_usec)
-PROPERTY_GETTER(get_exited, "t", container->exited_usec)
-PROPERTY_GETTER(get_rows, "q", container_size(container).rows)
-PROPERTY_GETTER(get_columns, "q", container_size(container).columns)
-PROPERTY_GETTER(get_foreground_pid, "u", (uint32_t) container_foreground_pid(container))
+PROPERTY_GETTER(get_started, "t", container->init->started_usec)
+PROPERTY_GETTER(get_exited, "t", container->init->exited_usec)
+PROPERTY_GETTER(get_rows, "q", process_size(container->init).rows)
+PROPERTY_GETTER(get_columns, "q", process_size(container->init).columns)
+PROPERTY_GETTER(get_foreground_pid, "u", (uint32_t) process_foreground(container->init))
 
 static int get_command(sd_bus *bus, const char *path, const char *interface, const char *property,
                        sd_bus_message *reply, void *userdata, sd_bus_error *error) {
@@ -219,7 +220,8 @@ static int get_annotations(sd_bus *bus, const char *path, const char *interface,
         if (r < 0)
                 return r;
         for (size_t i = 0; i < spec->n_annotations; i++) {
-                r = sd_bus_message_append(reply, "{ss}", spec->annotations[i].key, spec->annotations[i].value);
+                r = sd_bus_message_append(reply, "{ss}", spec->annotations[i].key,
+                                          spec->annotations[i].value);
                 if (r < 0)
                         return r;
         }
@@ -228,16 +230,16 @@ static int get_annotations(sd_bus *bus, const char *path, const char *interface,
 
 static const sd_bus_vtable container_vtable[] = {
         SD_BUS_VTABLE_START(0),
-        SD_BUS_METHOD_WITH_ARGS("Start", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sh}", stdio), method_start,
-                                SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_METHOD_WITH_ARGS("Resize", SD_BUS_ARGS("q", rows, "q", columns), SD_BUS_NO_RESULT, method_resize,
-                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Start", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sh}", stdio),
+                                method_start, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Resize", SD_BUS_ARGS("q", rows, "q", columns), SD_BUS_NO_RESULT,
+                                method_resize, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Signal", SD_BUS_ARGS("i", signal), SD_BUS_NO_RESULT, method_signal,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Stop", SD_BUS_ARGS("t", timeout_usec), SD_BUS_NO_RESULT, method_stop,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_METHOD_WITH_ARGS("Wait", SD_BUS_NO_ARGS, SD_BUS_RESULT("i", code, "i", status, "s", result), method_wait,
-                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Wait", SD_BUS_NO_ARGS, SD_BUS_RESULT("i", code, "i", status, "s", result),
+                                method_wait, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Remove", SD_BUS_ARGS("b", force), SD_BUS_NO_RESULT, method_remove,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_PROPERTY("Name", "s", get_name, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -282,7 +284,8 @@ static int find(sd_bus *bus, const char *path, const char *interface, void *user
         return 1;
 }
 
-static int enumerate(sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
+static int enumerate(sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes,
+                     sd_bus_error *error) {
         Connection *connection = userdata;
         _cleanup_strv_ char **nodes = NULL;
         Container *c;
@@ -308,8 +311,8 @@ int container_bus_attach(Connection *connection) {
         sd_bus *bus = connection_bus(connection);
         int r;
 
-        r = sd_bus_add_fallback_vtable(bus, NULL, BERTH_CONTAINER_PREFIX, BERTH_INTERFACE_CONTAINER, container_vtable,
-                                       find, connection);
+        r = sd_bus_add_fallback_vtable(bus, NULL, BERTH_CONTAINER_PREFIX, BERTH_INTERFACE_CONTAINER,
+                                       container_vtable, find, connection);
         if (r < 0)
                 return r;
         return sd_bus_add_node_enumerator(bus, NULL, BERTH_CONTAINER_PREFIX, enumerate, connection);
@@ -321,23 +324,24 @@ void container_bus_changed(Connection *connection, Container *container, const c
         _cleanup_free_ char *path = NULL;
 
         if (container->linked && container_bus_path(container, &path) >= 0)
-                (void) sd_bus_emit_properties_changed_strv(connection_bus(connection), path, BERTH_INTERFACE_CONTAINER,
-                                                           (char **) properties);
+                (void) sd_bus_emit_properties_changed_strv(connection_bus(connection), path,
+                                                           BERTH_INTERFACE_CONTAINER, (char **) properties);
 }
 
 void container_bus_started(Connection *connection, Container *container) {
         _cleanup_free_ char *path = NULL;
 
         if (container_bus_path(container, &path) >= 0)
-                (void) sd_bus_emit_signal(connection_bus(connection), path, BERTH_INTERFACE_CONTAINER, "Started", "u",
-                                          (uint32_t) container_pid(container));
+                (void) sd_bus_emit_signal(connection_bus(connection), path, BERTH_INTERFACE_CONTAINER,
+                                          "Started", "u", (uint32_t) container_pid(container));
 }
 
 void container_bus_exited(Connection *connection, Container *container) {
         _cleanup_free_ char *path = NULL;
 
         if (container_bus_path(container, &path) >= 0)
-                (void) sd_bus_emit_signal(connection_bus(connection), path, BERTH_INTERFACE_CONTAINER, "Exited", "iis",
-                                          container->exit_code, container->exit_status,
-                                          container_result_to_string(container->result));
+                (void) sd_bus_emit_signal(connection_bus(connection), path, BERTH_INTERFACE_CONTAINER,
+                                          "Exited", "iis", container->init->exit_code,
+                                          container->init->exit_status,
+                                          process_result_to_string(container->init->result));
 }

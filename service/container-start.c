@@ -18,69 +18,18 @@
 #define DEFAULT_SLICE "berth.slice"
 #define SCOPE_STOP_EXTRA_USEC (5U * 1000U * 1000U) /* PID 1 never overtakes us */
 
-/* An error of a start as clients see it: which stage, what it was about, and why. */
-static int set_failure(Container *container, LaunchStage stage, int error, const char *detail, sd_bus_error *ret) {
-        const char *space = *detail ? " " : "", *name = BERTH_ERROR_LAUNCH_FAILED;
-
-        container->failed_stage = stage;
-        if (stage == LAUNCH_STAGE_EXEC && (error == -ENOENT || error == -ENOTDIR))
-                name = BERTH_ERROR_COMMAND_NOT_FOUND;
-        else if (stage == LAUNCH_STAGE_EXEC && (error == -EACCES || error == -ENOEXEC || error == -EISDIR))
-                name = BERTH_ERROR_COMMAND_NOT_EXECUTABLE;
-        else if (error == -EOPNOTSUPP)
-                name = BERTH_ERROR_NOT_SUPPORTED;
-
-        if (error == -EOPNOTSUPP && stage == LAUNCH_STAGE_ROOTFS && container->spec->ephemeral &&
-            container->manager->own_user_namespace)
-                (void) sd_bus_error_setf(ret, name,
-                                         "container %s: Ephemeral cannot lie over the mount %s for an ordinary user, "
-                                         "ReadOnly can",
-                                         container->name, detail);
-        else if (error == -EOWNERDEAD)
-                (void) sd_bus_error_setf(ret, name, "container %s: %s%s%s: the starting process was killed",
-                                         container->name, launch_stage_to_string(stage), space, detail);
-        else if (error == -EREMOTEIO) /* detail is what the other side said */
-                (void) sd_bus_error_setf(ret, name, "container %s: %s%s%s", container->name,
-                                         launch_stage_to_string(stage), space, detail);
-        else
-                (void) sd_bus_error_setf(ret, name, "container %s: %s%s%s: %s", container->name,
-                                         launch_stage_to_string(stage), space, detail, strerror(-error));
-        return error;
-}
-
 static void on_scope_gone(void *userdata) {
         _cleanup_(container_unrefp) Container *container = userdata;
 
         container_on_start_failed(container);
 }
 
-static void on_launch_done(Launch *launch, const LaunchResult *result, void *userdata) {
-        Container *container = userdata;
-        Scope *scope;
+void container_on_failed(Process *init, LaunchOutcome outcome) {
+        Container *container = container_of(init);
+        Scope *scope = TAKE_PTR(container->scope);
 
-        container->launch = NULL;
-        switch (result->outcome) {
-        case LAUNCH_RUNNING:
-                container_on_running(container, result->pid, result->pidfd);
-                return;
-        case LAUNCH_FAILED:
-                (void) set_failure(container, result->stage, result->error, result->detail, &container->failure);
-                break;
-        case LAUNCH_CANCELLED:
-                (void) sd_bus_error_setf(&container->failure, BERTH_ERROR_CANCELLED,
-                                         "container %s: the start was cancelled", container->name);
-                break;
-        case LAUNCH_TIMED_OUT:
-                container->failed_stage = result->stage;
-                (void) sd_bus_error_setf(&container->failure, BERTH_ERROR_TIMEOUT,
-                                         "container %s: the start took longer than TimeoutStartUSec, at stage %s%s%s",
-                                         container->name, launch_stage_to_string(result->stage),
-                                         *result->detail ? " " : "", result->detail);
-                break;
-        }
         /* The process may have ended before systemd saw it: then nobody but us would ever stop the scope. */
-        scope = TAKE_PTR(container->scope);
-        if (scope && result->outcome != LAUNCH_TIMED_OUT) {
+        if (scope && outcome != LAUNCH_TIMED_OUT) {
                 scope_stop(scope, on_scope_gone, container_ref(container));
                 return;
         }
@@ -100,20 +49,15 @@ static void note_control_group(Container *container, pid_t pid) {
 
 static void on_scope_ready(const sd_bus_error *error, void *userdata) {
         Container *container = userdata;
-        int r;
 
         if (error) {
                 container->scope = scope_free(container->scope);
-                if (container->launch)
-                        launch_fail(container->launch, LAUNCH_STAGE_SCOPE, -EREMOTEIO, error->message ?: error->name);
+                process_fail_start(container->init, LAUNCH_STAGE_SCOPE, -EREMOTEIO,
+                                   error->message ?: error->name);
                 return;
         }
-        if (!container->launch)
-                return;
-        note_control_group(container, container->process->pid);
-        r = launch_open_gate(container->launch, LAUNCH_GATE_CGROUP);
-        if (r < 0 && r != -EPIPE) /* EPIPE: it is dead, which the launch tells of with its reason */
-                launch_fail(container->launch, LAUNCH_STAGE_SCOPE, r, container->unit);
+        note_control_group(container, container->init->pid);
+        process_open_gate(container->init);
 }
 
 static int ask_for_scope(Container *container, pid_t pid, int pidfd) {
@@ -144,75 +88,48 @@ static int ask_for_scope(Container *container, pid_t pid, int pidfd) {
                 if (r < 0)
                         return r;
         }
-        return scope_new(container->manager->scopes, &parameters, on_scope_ready, container, &container->scope);
+        return scope_new(container->manager->scopes, &parameters, on_scope_ready, container,
+                         &container->scope);
 }
 
-static void on_cloned(Launch *launch, pid_t pid, int pidfd, void *userdata) {
-        Container *container = userdata;
+void container_on_cloned(Process *init, pid_t pid, int pidfd) {
+        Container *container = container_of(init);
         int r;
 
-        container->process->pid = pid;
-        if (container->manager->scopes) {
-                r = ask_for_scope(container, pid, pidfd);
-                if (r < 0)
-                        launch_fail(launch, LAUNCH_STAGE_SCOPE, r, container->unit);
-        } else
+        if (!container->manager->scopes) {
                 note_control_group(container, pid);
-}
-
-static void on_terminal(Launch *launch, int devpts, int master, void *userdata) {
-        Container *container = userdata;
-        Terminal *terminal;
-        int r;
-
-        if (container->process->terminal) {
-                (void) fd_close(devpts);
-                (void) fd_close(master);
-                launch_fail(launch, LAUNCH_STAGE_TERMINAL, -EPROTO, "a second terminal");
                 return;
         }
-        r = terminal_adopt(devpts, master, &terminal);
-        if (r < 0) {
-                launch_fail(launch, LAUNCH_STAGE_TERMINAL, r, "");
-                return;
-        }
-        container->process->terminal = terminal;
-        /* A Resize that came while there was no terminal. */
-        if (container->wanted_size.rows > 0)
-                (void) terminal_resize(terminal, container->wanted_size);
-}
-
-static const LaunchHandler launch_handler = {
-        .cloned = on_cloned,
-        .terminal = on_terminal,
-        .done = on_launch_done,
-};
-
-/* The size that the program finds: the start's own, else what Resize stored, else the default. */
-static TerminalSize first_size(const Container *container) {
-        const StartOptions *options = &container->options;
-        TerminalSize size = container->wanted_size;
-
-        if (options->rows > 0 && options->columns > 0)
-                size = (TerminalSize) { options->rows, options->columns, options->x_pixels, options->y_pixels };
-        if (size.rows == 0 || size.columns == 0)
-                size = TERMINAL_SIZE_DEFAULT;
-        return size;
-}
-
-static int make_process(Container *container, TerminalSize size, sd_bus_error *error) {
-        _cleanup_(terminal_freep) Terminal *terminal = NULL;
-        int r;
-
-        if (container->spec->terminal && !container->manager->own_user_namespace) {
-                r = terminal_new(TTY_GID, size, &terminal);
-                if (r < 0)
-                        return set_failure(container, LAUNCH_STAGE_TERMINAL, r, "devpts", error);
-        }
-        r = process_new(terminal, &container->process);
+        r = ask_for_scope(container, pid, pidfd);
         if (r < 0)
-                return set_failure(container, LAUNCH_STAGE_TERMINAL, r, "", error);
-        TAKE_PTR(terminal);
+                process_fail_start(init, LAUNCH_STAGE_SCOPE, r, container->unit);
+}
+
+void container_on_devpts(Process *init, int devpts) {
+        Container *container = container_of(init);
+
+        (void) fd_close(container->devpts);
+        container->devpts = devpts;
+}
+
+/* The container's devpts and, where its program has one, the terminal of init: made before the container is. An ordinary
+ * user's container makes them itself. */
+static int make_terminal(Container *container, TerminalSize size, Terminal **ret, sd_bus_error *error) {
+        int r;
+
+        *ret = NULL;
+        if (container->manager->own_user_namespace)
+                return 0;
+        r = terminal_make_devpts(TTY_GID);
+        if (r < 0)
+                return process_set_failure(container->init, LAUNCH_STAGE_TERMINAL, r, "devpts", error);
+        (void) fd_close(container->devpts);
+        container->devpts = r;
+        if (!container->spec->terminal)
+                return 0;
+        r = terminal_new(container->devpts, size, ret);
+        if (r < 0)
+                return process_set_failure(container->init, LAUNCH_STAGE_TERMINAL, r, "", error);
         return 0;
 }
 
@@ -225,29 +142,28 @@ static int make_cgroup(Container *container, sd_bus_error *error) {
         r = cgroup_new(container->manager->cgroups, container->name, spec->memory_max, spec->tasks_max,
                        &container->cgroup);
         if (r < 0)
-                return set_failure(container, LAUNCH_STAGE_CGROUP, r, container->name, error);
+                return process_set_failure(container->init, LAUNCH_STAGE_CGROUP, r, container->name, error);
         return 0;
 }
 
 static int begin_launch(Container *container, sd_bus_error *error) {
         _cleanup_(seccomp_filter_unrefp) SeccompFilter *filter = NULL;
+        _cleanup_(terminal_freep) Terminal *terminal = NULL;
+        TerminalSize size = process_first_size(container->init);
         Manager *manager = container->manager;
-        const StartOptions *options = &container->options;
         const Spec *spec = container->spec;
         _cleanup_free_ void *plan = NULL;
-        LaunchParameters parameters;
         PlanContext context;
-        TerminalSize size;
         size_t plan_size;
         int r;
 
-        size = first_size(container);
         if (spec->seccomp == SPEC_SECCOMP_DEFAULT) {
                 r = seccomp_cache_get_default(manager->filters, spec->capabilities, &filter, error);
                 if (r < 0)
-                        return set_failure(container, LAUNCH_STAGE_SECCOMP, r, "default profile", error);
+                        return process_set_failure(container->init, LAUNCH_STAGE_SECCOMP, r,
+                                                   "default profile", error);
         }
-        r = make_process(container, size, error);
+        r = make_terminal(container, size, &terminal, error);
         if (r < 0)
                 return r;
         r = make_cgroup(container, error);
@@ -258,11 +174,11 @@ static int begin_launch(Container *container, sd_bus_error *error) {
                 .name = container->name,
                 .user_namespace = manager->own_user_namespace,
                 .one_id = manager->own_user_namespace && user_map_one_id(&manager->user_map),
-                .make_terminal = manager->own_user_namespace,
+                .send_devpts = manager->own_user_namespace,
                 .cgroup_gate = manager->scopes,
+                .die_with_parent = manager->die_with_parent,
                 .capabilities_lacking = manager->own_user_namespace ? 0 : manager->capabilities_lacking,
                 .n_throttle = manager->n_throttle,
-                .die_with_parent = manager->die_with_parent,
                 .rows = size.rows,
                 .columns = size.columns,
                 .x_pixels = size.x_pixels,
@@ -273,34 +189,23 @@ static int begin_launch(Container *container, sd_bus_error *error) {
         };
         r = plan_build(spec, &context, &plan, &plan_size);
         if (r < 0)
-                return set_failure(container, LAUNCH_STAGE_CLONE, r, "plan", error);
-
-        parameters = (LaunchParameters) {
-                .plan = plan,
-                .plan_size = plan_size,
-                .cgroup = container->cgroup ? cgroup_fd(container->cgroup) : -EBADF,
-                .stdio = { options->stdio[0], options->stdio[1], options->stdio[2] },
-                .devpts = container->process->terminal ? terminal_devpts(container->process->terminal) : -EBADF,
-                .tty = container->process->terminal ? terminal_slave(container->process->terminal) : -EBADF,
-                .map = manager->own_user_namespace ? &manager->user_map : NULL,
-                .timeout_usec = spec->timeout_start_usec,
-        };
-        r = launch_start(manager->launcher, &parameters, &launch_handler, container, &container->launch);
-        if (r < 0)
-                return set_failure(container, LAUNCH_STAGE_CLONE, r, "berth-launch", error);
-        /* The child's now: an end of file must reach the other side when the program closes its own. */
-        options_done(&container->options);
-        return 0;
+                return process_set_failure(container->init, LAUNCH_STAGE_CLONE, r, "plan", error);
+        return process_launch(container->init,
+                              &(ProcessLaunch) {
+                                      .launcher = manager->launcher,
+                                      .plan = plan,
+                                      .plan_size = plan_size,
+                                      .cgroup = container->cgroup ? cgroup_fd(container->cgroup) : -EBADF,
+                                      .enter = -EBADF,
+                                      .devpts = container->devpts,
+                                      .terminal = TAKE_PTR(terminal),
+                                      .map = manager->own_user_namespace ? &manager->user_map : NULL,
+                              },
+                              error);
 }
 
-static OnDisconnect effective_on_disconnect(const Container *container) {
-        if (container->options.on_disconnect != ON_DISCONNECT_DEFAULT)
-                return container->options.on_disconnect;
-        return container->spec->terminal ? ON_DISCONNECT_KILL : ON_DISCONNECT_KEEP;
-}
-
-int container_start(Container *container, StartOptions *options, Client *client, container_done_t done, void *userdata,
-                    sd_bus_error *error) {
+int container_start(Container *container, StartOptions *options, Client *client, process_done_t done,
+                    void *userdata, sd_bus_error *error) {
         static const char *const changed[] = { "State",      "ExitCode",    "ExitStatus",  "Result",
                                                "ExitedUSec", "StartedUSec", "FailedStage", NULL };
         _cleanup_options_ StartOptions given = options_take(options);
@@ -319,35 +224,17 @@ int container_start(Container *container, StartOptions *options, Client *client,
         r = options_validate(&given, container->spec, error);
         if (r < 0)
                 return r;
-
+        r = process_prepare_start(container->init, container->spec, &given, client, done, userdata);
+        if (r < 0)
+                return r;
         container->expiry = sd_event_source_disable_unref(container->expiry);
-        container->options = options_take(&given);
-        container->on_disconnect = effective_on_disconnect(container);
-        container->exit_code = container->exit_status = 0;
-        container->result = CONTAINER_RESULT_NONE;
-        container->exited_usec = container->started_usec = 0;
-        container->failed_stage = LAUNCH_STAGE_NONE;
-        container->kill_sent = false;
-
-        r = begin_launch(container, error);
-        if (r >= 0)
-                r = container_expect_start(container, client, done, userdata);
-        if (r >= 0)
-                container->starter = client_ref(client);
-        if (r < 0) {
-                if (container->launch)
-                        /* Out of memory at the last step: it ends as a start that nobody waits for. */
-                        launch_cancel(container->launch);
-                else {
-                        container->process = process_free(container->process);
-                        container->cgroup = cgroup_free(container->cgroup);
-                        options_done(&container->options);
-                        container->state = CONTAINER_CREATED;
-                        manager_notify_changed(container->manager, container, changed);
-                        return r;
-                }
-        }
         container->state = CONTAINER_STARTING;
+        r = begin_launch(container, error);
+        if (r < 0) {
+                process_forget_start(container->init);
+                container_release_run(container);
+                container->state = CONTAINER_CREATED;
+        }
         manager_notify_changed(container->manager, container, changed);
         return r;
 }

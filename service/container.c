@@ -17,22 +17,9 @@
 #define SIGNAL_MAX 64
 
 static const char *const state_names[_CONTAINER_STATE_MAX] = {
-        [CONTAINER_CREATED] = "created",
-        [CONTAINER_STARTING] = "starting",
-        [CONTAINER_RUNNING] = "running",
-        [CONTAINER_STOPPING] = "stopping",
+        [CONTAINER_CREATED] = "created", [CONTAINER_STARTING] = "starting",
+        [CONTAINER_RUNNING] = "running", [CONTAINER_STOPPING] = "stopping",
         [CONTAINER_EXITED] = "exited",
-};
-
-static const char *const result_names[_CONTAINER_RESULT_MAX] = {
-        [CONTAINER_RESULT_NONE] = "",
-        [CONTAINER_SUCCESS] = "success",
-        [CONTAINER_EXIT_CODE] = "exit-code",
-        [CONTAINER_SIGNAL] = "signal",
-        [CONTAINER_CORE_DUMP] = "core-dump",
-        [CONTAINER_OOM_KILL] = "oom-kill",
-        [CONTAINER_TIMEOUT] = "timeout",
-        [CONTAINER_LOST] = "lost",
 };
 
 const char *container_state_to_string(ContainerState state) {
@@ -46,22 +33,22 @@ ContainerState container_state_from_string(const char *text) {
         return _CONTAINER_STATE_INVALID;
 }
 
-const char *container_result_to_string(ContainerResult result) {
-        return result >= 0 && result < _CONTAINER_RESULT_MAX ? result_names[result] : NULL;
-}
-
-ContainerResult container_result_from_string(const char *text) {
-        for (ContainerResult s = 0; s < _CONTAINER_RESULT_MAX; s++)
-                if (strcmp(result_names[s], text) == 0)
-                        return s;
-        return _CONTAINER_RESULT_INVALID;
-}
-
 static uint64_t now_realtime(void) {
         struct timespec ts;
 
         (void) clock_gettime(CLOCK_REALTIME, &ts);
         return (uint64_t) ts.tv_sec * 1000000U + (uint64_t) ts.tv_nsec / 1000U;
+}
+
+static int make_init(Container *container) {
+        _cleanup_free_ char *name = NULL;
+
+        if (asprintf(&name, "container %s", container->name) < 0) {
+                name = NULL;
+                return -ENOMEM;
+        }
+        return process_new(container->manager->event, name, &container_init_handler, container,
+                           &container->init);
 }
 
 int container_new(Manager *manager, const char *name, Spec *spec, uid_t owner, Container **ret) {
@@ -75,7 +62,7 @@ int container_new(Manager *manager, const char *name, Spec *spec, uid_t owner, C
         container->manager = manager;
         container->owner = owner;
         container->created_usec = now_realtime();
-        container->options = (StartOptions) START_OPTIONS_INIT;
+        container->devpts = -EBADF;
         TAILQ_INIT(&container->pending);
         container->name = strdup(name);
         if (!container->name)
@@ -89,6 +76,9 @@ int container_new(Manager *manager, const char *name, Spec *spec, uid_t owner, C
                 if (!container->unit)
                         return -ENOMEM;
         }
+        r = make_init(container);
+        if (r < 0)
+                return r;
         container->spec = spec;
         *ret = TAKE_PTR(container);
         return 0;
@@ -109,12 +99,10 @@ Container *container_unref(Container *container) {
         assert(TAILQ_EMPTY(&container->pending));
         (void) sd_event_source_disable_unref(container->kill_timer);
         (void) sd_event_source_disable_unref(container->expiry);
-        (void) process_free(container->process);
+        (void) process_unref(container->init);
         (void) scope_free(container->scope);
         (void) cgroup_free(container->cgroup);
-        (void) client_unref(container->starter);
-        options_done(&container->options);
-        sd_bus_error_free(&container->failure);
+        (void) fd_close(container->devpts);
         (void) spec_free(container->spec);
         free(container->control_group);
         free(container->name);
@@ -125,8 +113,9 @@ Container *container_unref(Container *container) {
 
 /* ---- calls that wait ------------------------------------------------------------------------------------------ */
 
-static int pending_add(Container *container, PendingKind kind, Client *client, container_done_t done, void *userdata) {
-        Pending *pending;
+static int pending_add(Container *container, ContainerPendingKind kind, Client *client,
+                       container_done_t done, void *userdata) {
+        ContainerPending *pending;
 
         if (!done)
                 return 0;
@@ -141,35 +130,31 @@ static int pending_add(Container *container, PendingKind kind, Client *client, c
         return 0;
 }
 
-static void pending_finish(Container *container, Pending *pending, const sd_bus_error *error) {
-        TAILQ_REMOVE(&container->pending, pending, link);
-        pending->done(container, error, pending->userdata);
-        (void) client_unref(pending->client);
-        free(pending);
-}
-
-/* Answers all of one kind that are there now; what an answer's callback adds is not answered. */
-static void pending_finish_all(Container *container, PendingKind kind, const sd_bus_error *error) {
-        Pending *pending, *next;
-
-        for (pending = TAILQ_FIRST(&container->pending); pending; pending = next) {
-                next = TAILQ_NEXT(pending, link);
-                if (pending->kind == kind)
-                        pending_finish(container, pending, error);
-        }
-}
-
-static bool pending_has(const Container *container, PendingKind kind) {
-        Pending *pending;
+static ContainerPending *pending_find(const Container *container, ContainerPendingKind kind,
+                                      const Client *client) {
+        ContainerPending *pending;
 
         TAILQ_FOREACH(pending, &container->pending, link)
-                if (pending->kind == kind)
-                        return true;
-        return false;
+        if (pending->kind == kind && (!client || pending->client == client))
+                return pending;
+        return NULL;
 }
 
-int container_expect_start(Container *container, Client *client, container_done_t done, void *userdata) {
-        return pending_add(container, PENDING_START, client, done, userdata);
+static void pending_answer(Container *container, ContainerPending *pending, const sd_bus_error *error) {
+        container_done_t done = pending->done;
+        void *userdata = pending->userdata;
+
+        TAILQ_REMOVE(&container->pending, pending, link);
+        (void) client_unref(pending->client);
+        free(pending);
+        done(container, error, userdata);
+}
+
+static void pending_answer_all(Container *container, ContainerPendingKind kind) {
+        ContainerPending *pending;
+
+        while ((pending = pending_find(container, kind, NULL)))
+                pending_answer(container, pending, NULL);
 }
 
 /* ---- the end of a run ----------------------------------------------------------------------------------------- */
@@ -179,22 +164,9 @@ static bool runs(const Container *container) {
 }
 
 static int not_running(const Container *container, sd_bus_error *error) {
-        (void) sd_bus_error_setf(error, BERTH_ERROR_NOT_RUNNING, "container %s is %s, not running", container->name,
-                                 container_state_to_string(container->state));
+        (void) sd_bus_error_setf(error, BERTH_ERROR_NOT_RUNNING, "container %s is %s, not running",
+                                 container->name, container_state_to_string(container->state));
         return -ESRCH;
-}
-
-static ContainerResult result_of(const Container *container) {
-        if (container->kill_sent && container->exit_code == CLD_KILLED && container->exit_status == SIGKILL)
-                return CONTAINER_TIMEOUT;
-        switch (container->exit_code) {
-        case CLD_EXITED:
-                return container->exit_status == 0 ? CONTAINER_SUCCESS : CONTAINER_EXIT_CODE;
-        case CLD_DUMPED:
-                return CONTAINER_CORE_DUMP;
-        default:
-                return CONTAINER_SIGNAL;
-        }
 }
 
 static int on_expired(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -206,51 +178,44 @@ static int on_expired(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Lets go of all that a run had. */
-static void release_run(Container *container) {
+void container_release_run(Container *container) {
         container->kill_timer = sd_event_source_disable_unref(container->kill_timer);
-        container->process = process_free(container->process);
         container->cgroup = cgroup_free(container->cgroup);
-        container->starter = client_unref(container->starter);
-        options_done(&container->options);
+        container->devpts = fd_close(container->devpts);
         free(container->control_group);
         container->control_group = NULL;
         if (container->manager->state)
                 state_remove(container->manager->state, container->name);
 }
 
-static void on_process_exited(Process *process, void *userdata) {
+static void on_init_exited(Process *init) {
         static const char *const changed[] = { "State",  "PID",        "ExitCode",     "ExitStatus",
                                                "Result", "ExitedUSec", "ControlGroup", NULL };
-        _cleanup_(container_unrefp) Container *container = container_ref(userdata);
+        _cleanup_(container_unrefp) Container *container = container_ref(container_of(init));
         bool remove;
 
-        container->exit_code = process->code;
-        container->exit_status = process->status;
-        container->exited_usec = now_realtime();
-        container->result = result_of(container);
-        release_run(container);
+        container_release_run(container);
         /* systemd collects the scope by itself when it finds it empty. */
         container->scope = scope_free(container->scope);
         container->state = CONTAINER_EXITED;
-        log_container(LOG_INFO, container->name, container->unit, "Container %s ended: %s, %s %d", container->name,
-                      container_result_to_string(container->result),
-                      container->exit_code == CLD_EXITED ? "status" : "signal", container->exit_status);
+        log_container(LOG_INFO, container->name, container->unit, "Container %s ended: %s, %s %d",
+                      container->name, process_result_to_string(init->result),
+                      init->exit_code == CLD_EXITED ? "status" : "signal", init->exit_status);
         manager_notify_changed(container->manager, container, changed);
         manager_notify_exited(container->manager, container);
 
-        remove = container->remove_on_exit || pending_has(container, PENDING_REMOVE) ||
-                 (container->spec->auto_remove && pending_has(container, PENDING_WAIT));
+        remove = container->remove_on_exit || pending_find(container, CONTAINER_PENDING_REMOVE, NULL) ||
+                 (container->spec->auto_remove && process_awaited(init));
         if (remove)
                 manager_unlink(container->manager, container);
-        pending_finish_all(container, PENDING_WAIT, NULL);
-        pending_finish_all(container, PENDING_STOP, NULL);
-        pending_finish_all(container, PENDING_REMOVE, NULL);
+        process_answer(init, PROCESS_PENDING_WAIT, NULL);
+        pending_answer_all(container, CONTAINER_PENDING_STOP);
+        pending_answer_all(container, CONTAINER_PENDING_REMOVE);
         if (remove)
                 manager_removed(container->manager, container);
         else if (container->spec->auto_remove &&
-                 sd_event_add_time_relative(container->manager->event, &container->expiry, CLOCK_MONOTONIC, EXPIRY_USEC,
-                                            0, on_expired, container) < 0)
+                 sd_event_add_time_relative(container->manager->event, &container->expiry, CLOCK_MONOTONIC,
+                                            EXPIRY_USEC, 0, on_expired, container) < 0)
                 log_container(LOG_WARNING, container->name, container->unit,
                               "Container %s stays until it is removed: no timer", container->name);
 }
@@ -258,74 +223,58 @@ static void on_process_exited(Process *process, void *userdata) {
 void container_on_start_failed(Container *container) {
         static const char *const changed[] = { "State", "FailedStage", "ControlGroup", NULL };
         _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
-        _cleanup_bus_error_ sd_bus_error failure = container->failure;
-        bool remove = container->remove_on_failure || pending_has(container, PENDING_REMOVE);
+        _cleanup_bus_error_ sd_bus_error failure = process_finish_failed(container->init);
+        bool remove = container->remove_on_failure ||
+                      pending_find(container, CONTAINER_PENDING_REMOVE, NULL);
 
-        container->failure = SD_BUS_ERROR_NULL;
-        release_run(container);
+        container_release_run(container);
         container->state = CONTAINER_CREATED;
         log_container(LOG_NOTICE, container->name, container->unit, "Start failed: %s", failure.message);
         manager_notify_changed(container->manager, container, changed);
         if (remove)
                 manager_unlink(container->manager, container);
-        pending_finish_all(container, PENDING_START, &failure);
-        pending_finish_all(container, PENDING_STOP, NULL);
-        pending_finish_all(container, PENDING_REMOVE, NULL);
+        process_answer(container->init, PROCESS_PENDING_START, &failure);
+        pending_answer_all(container, CONTAINER_PENDING_STOP);
+        pending_answer_all(container, CONTAINER_PENDING_REMOVE);
         if (remove) {
-                pending_finish_all(container, PENDING_WAIT, &failure);
+                process_answer(container->init, PROCESS_PENDING_WAIT, &failure);
                 manager_removed(container->manager, container);
         }
 }
 
 /* ---- running -------------------------------------------------------------------------------------------------- */
 
-static void on_hung_up(Terminal *terminal, void *userdata) {
-        Container *container = userdata;
-
-        /* The kernel has told the program already; one that is PID 1 with default actions does not hear that. */
-        if (container->on_disconnect == ON_DISCONNECT_KILL)
-                (void) container_stop(container, SPEC_INFINITY, NULL, NULL, NULL, NULL);
+static void on_init_hung_up(Process *init) {
+        (void) container_stop(container_of(init), SPEC_INFINITY, NULL, NULL, NULL, NULL);
 }
 
-void container_on_running(Container *container, pid_t pid, int pidfd) {
+static void on_init_running(Process *init) {
         static const char *const changed[] = { "State", "PID", "StartedUSec", "ControlGroup", NULL };
-        _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
-        Process *process = container->process;
-        int r;
+        Container *container = container_of(init);
 
-        r = process_begin(process, container->manager->event, pid, pidfd, on_process_exited, container);
-        if (r >= 0 && process->terminal)
-                r = terminal_watch(process->terminal, container->manager->event, on_hung_up, container);
-        if (r < 0) {
-                (void) sd_bus_error_setf(&container->failure, BERTH_ERROR_LAUNCH_FAILED,
-                                         "container %s: cannot watch its process: %s", container->name, strerror(-r));
-                container->scope = scope_free(container->scope);
-                container_on_start_failed(container); /* kills and reaps it */
-                return;
-        }
         container->remove_on_failure = false;
-        container->started_usec = now_realtime();
         container->state = CONTAINER_RUNNING;
-        log_container(LOG_INFO, container->name, container->unit, "Container %s started, PID %d", container->name, pid);
+        log_container(LOG_INFO, container->name, container->unit, "Container %s started, PID %d",
+                      container->name, init->pid);
         manager_notify_changed(container->manager, container, changed);
         manager_notify_started(container->manager, container);
-        pending_finish_all(container, PENDING_START, NULL);
-        /* Nobody took it: then nobody holds it, and the program hears a hang-up. */
-        (void) fd_close(container_take_master(container));
 }
 
-int container_take_master(Container *container) {
-        if (!container->process || !container->process->terminal)
-                return -EBADF;
-        return terminal_take_master(container->process->terminal);
-}
+const ProcessHandler container_init_handler = {
+        .cloned = container_on_cloned,
+        .devpts = container_on_devpts,
+        .running = on_init_running,
+        .failed = container_on_failed,
+        .exited = on_init_exited,
+        .hung_up = on_init_hung_up,
+};
 
 static int on_kill_time(sd_event_source *source, uint64_t usec, void *userdata) {
         Container *container = userdata;
 
         container->kill_timer = sd_event_source_disable_unref(container->kill_timer);
-        container->kill_sent = true;
-        (void) process_signal(container->process, SIGKILL);
+        container->init->kill_sent = true;
+        (void) process_signal(container->init, SIGKILL);
         return 0;
 }
 
@@ -344,7 +293,8 @@ static int arm_kill(Container *container, uint64_t timeout_usec) {
         if (at >= container->kill_at_usec)
                 return 0;
         container->kill_timer = sd_event_source_disable_unref(container->kill_timer);
-        r = sd_event_add_time(event, &container->kill_timer, CLOCK_MONOTONIC, at, 0, on_kill_time, container);
+        r = sd_event_add_time(event, &container->kill_timer, CLOCK_MONOTONIC, at, 0, on_kill_time,
+                              container);
         if (r >= 0)
                 container->kill_at_usec = at;
         return r;
@@ -360,18 +310,18 @@ static int stop_running(Container *container, uint64_t timeout_usec) {
                 container->kill_at_usec = UINT64_MAX;
                 manager_notify_changed(container->manager, container, changed);
                 if (timeout_usec > 0)
-                        (void) process_signal(container->process, container->spec->stop_signal);
+                        (void) process_signal(container->init, container->spec->stop_signal);
         }
         if (timeout_usec > 0) {
                 r = arm_kill(container, timeout_usec);
                 if (r >= 0)
                         return 0;
         }
-        return process_signal(container->process, SIGKILL);
+        return process_signal(container->init, SIGKILL);
 }
 
-int container_stop(Container *container, uint64_t timeout_usec, Client *client, container_done_t done, void *userdata,
-                   sd_bus_error *error) {
+int container_stop(Container *container, uint64_t timeout_usec, Client *client, container_done_t done,
+                   void *userdata, sd_bus_error *error) {
         int r;
 
         if (timeout_usec == UINT64_MAX)
@@ -383,15 +333,14 @@ int container_stop(Container *container, uint64_t timeout_usec, Client *client, 
                         done(container, NULL, userdata);
                 return 0;
         case CONTAINER_STARTING:
-                r = pending_add(container, PENDING_STOP, client, done, userdata);
+                r = pending_add(container, CONTAINER_PENDING_STOP, client, done, userdata);
                 if (r < 0)
                         return r;
-                if (container->launch)
-                        launch_cancel(container->launch);
+                process_cancel_start(container->init);
                 return 0;
         case CONTAINER_RUNNING:
         case CONTAINER_STOPPING:
-                r = pending_add(container, PENDING_STOP, client, done, userdata);
+                r = pending_add(container, CONTAINER_PENDING_STOP, client, done, userdata);
                 if (r < 0)
                         return r;
                 (void) stop_running(container, timeout_usec);
@@ -414,18 +363,25 @@ static void remove_now(Container *container, container_done_t done, void *userda
                 done(container, NULL, userdata);
         (void) sd_bus_error_setf(&gone, BERTH_ERROR_NO_SUCH_CONTAINER, "container %s has been removed",
                                  container->name);
-        pending_finish_all(container, PENDING_WAIT, &gone);
+        process_answer(container->init, PROCESS_PENDING_WAIT, &gone);
         manager_removed(container->manager, container);
 }
 
-int container_wait(Container *container, Client *client, container_done_t done, void *userdata, sd_bus_error *error) {
-        if (container->state != CONTAINER_EXITED)
-                return pending_add(container, PENDING_WAIT, client, done, userdata);
-        if (container->spec->auto_remove)
-                remove_now(container, done, userdata);
-        else
-                done(container, NULL, userdata);
-        return 0;
+int container_wait(Container *container, Client *client, process_done_t done, void *userdata,
+                   sd_bus_error *error) {
+        _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
+        bool remove = container->state == CONTAINER_EXITED && container->spec->auto_remove;
+        int r;
+
+        /* An AutoRemove container that has ended: this is its one answer, and the name is free before it. */
+        if (remove) {
+                container->expiry = sd_event_source_disable_unref(container->expiry);
+                manager_unlink(container->manager, container);
+        }
+        r = process_wait(container->init, client, done, userdata);
+        if (remove)
+                manager_removed(container->manager, container);
+        return r;
 }
 
 int container_remove(Container *container, bool force, Client *client, container_done_t done, void *userdata,
@@ -438,11 +394,11 @@ int container_remove(Container *container, bool force, Client *client, container
         }
         if (!force) {
                 (void) sd_bus_error_setf(error, BERTH_ERROR_ALREADY_RUNNING,
-                                         "container %s is %s: stop it first, or remove it with force", container->name,
-                                         container_state_to_string(container->state));
+                                         "container %s is %s: stop it first, or remove it with force",
+                                         container->name, container_state_to_string(container->state));
                 return -EBUSY;
         }
-        r = pending_add(container, PENDING_REMOVE, client, done, userdata);
+        r = pending_add(container, CONTAINER_PENDING_REMOVE, client, done, userdata);
         if (r < 0)
                 return r;
         return container_stop(container, 0, NULL, NULL, NULL, error);
@@ -452,23 +408,22 @@ int container_signal(Container *container, int signal, sd_bus_error *error) {
         int r;
 
         if (signal < 1 || signal > SIGNAL_MAX) {
-                (void) sd_bus_error_setf(error, BERTH_ERROR_INVALID_ARGS, "signal %d is out of range (1 to %d)", signal,
-                                         SIGNAL_MAX);
+                (void) sd_bus_error_setf(error, BERTH_ERROR_INVALID_ARGS,
+                                         "signal %d is out of range (1 to %d)", signal, SIGNAL_MAX);
                 return -EINVAL;
         }
         if (!runs(container))
                 return not_running(container, error);
-        r = process_signal(container->process, signal);
+        r = process_signal(container->init, signal);
         if (r == -ESRCH)
                 return not_running(container, error);
         return r;
 }
 
 int container_resize(Container *container, uint16_t rows, uint16_t columns, sd_bus_error *error) {
-        TerminalSize size = { .rows = rows, .columns = columns };
-
         if (rows == 0 || columns == 0) {
-                (void) sd_bus_error_set(error, BERTH_ERROR_INVALID_ARGS, "rows and columns must be 1 or more");
+                (void) sd_bus_error_set(error, BERTH_ERROR_INVALID_ARGS,
+                                        "rows and columns must be 1 or more");
                 return -EINVAL;
         }
         if (!container->spec->terminal) {
@@ -476,50 +431,22 @@ int container_resize(Container *container, uint16_t rows, uint16_t columns, sd_b
                                          container->name);
                 return -ENOTTY;
         }
-        if (!runs(container))
-                container->wanted_size = size;
-        if (container->process && container->process->terminal)
-                return terminal_resize(container->process->terminal, size);
-        return 0;
+        return process_resize(container->init, rows, columns);
 }
 
 pid_t container_pid(const Container *container) {
-        return runs(container) && container->process ? container->process->pid : 0;
-}
-
-pid_t container_foreground_pid(const Container *container) {
-        return runs(container) && container->spec->terminal && container->process
-                       ? process_foreground(container->process)
-                       : 0;
-}
-
-TerminalSize container_size(const Container *container) {
-        TerminalSize size;
-
-        if (container->process && container->process->terminal &&
-            terminal_get_size(container->process->terminal, &size) >= 0)
-                return size;
-        return container->wanted_size;
+        return runs(container) ? container->init->pid : 0;
 }
 
 void container_client_gone(Container *container, Client *client) {
         _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
         _cleanup_bus_error_ sd_bus_error gone = SD_BUS_ERROR_NULL;
-        Pending *pending, *next;
+        ContainerPending *pending;
 
         (void) sd_bus_error_set(&gone, BERTH_ERROR_CANCELLED, "the client has gone");
-        for (pending = TAILQ_FIRST(&container->pending); pending; pending = next) {
-                next = TAILQ_NEXT(pending, link);
-                if (pending->client != client)
-                        continue;
-                if (pending->kind == PENDING_START) {
-                        if (container->launch)
-                                launch_cancel(container->launch);
-                } else if (pending->kind != PENDING_REMOVE)
-                        /* A Remove goes on, its pending call is what remembers it. */
-                        pending_finish(container, pending, &gone);
-        }
-        if (container->starter == client && container->on_disconnect == ON_DISCONNECT_KILL && !container->spec->terminal &&
-            container->state == CONTAINER_RUNNING)
+        /* A Stop goes on without its call; a Remove's call is what remembers it, and stays. */
+        while ((pending = pending_find(container, CONTAINER_PENDING_STOP, client)))
+                pending_answer(container, pending, &gone);
+        if (process_client_gone(container->init, client) && container->state == CONTAINER_RUNNING)
                 (void) container_stop(container, SPEC_INFINITY, NULL, NULL, NULL, NULL);
 }

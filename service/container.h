@@ -29,77 +29,49 @@ typedef enum ContainerState {
         _CONTAINER_STATE_INVALID = -EINVAL,
 } ContainerState;
 
-typedef enum ContainerResult {
-        CONTAINER_RESULT_NONE, /* "": no run has ended yet */
-        CONTAINER_SUCCESS,
-        CONTAINER_EXIT_CODE,
-        CONTAINER_SIGNAL,
-        CONTAINER_CORE_DUMP,
-        CONTAINER_OOM_KILL,
-        CONTAINER_TIMEOUT,
-        CONTAINER_LOST,
-        _CONTAINER_RESULT_MAX,
-        _CONTAINER_RESULT_INVALID = -EINVAL,
-} ContainerResult;
-
 const char *container_state_to_string(ContainerState state);
 ContainerState container_state_from_string(const char *text);
-const char *container_result_to_string(ContainerResult result);
-ContainerResult container_result_from_string(const char *text);
-
 /* The answer to a call that waited; error NULL: it succeeded. Called exactly once for each call that was accepted,
  * from the event loop or before the call returns, also when the client has gone meanwhile. */
 typedef void (*container_done_t)(Container *container, const sd_bus_error *error, void *userdata);
 
-typedef enum PendingKind {
-        PENDING_START,
-        PENDING_STOP,
-        PENDING_WAIT,
-        PENDING_REMOVE,
-} PendingKind;
+typedef enum ContainerPendingKind {
+        CONTAINER_PENDING_STOP,
+        CONTAINER_PENDING_REMOVE,
+} ContainerPendingKind;
 
-typedef struct Pending {
-        PendingKind kind;
+typedef struct ContainerPending {
+        ContainerPendingKind kind;
         Client *client; /* owned reference */
         container_done_t done;
         void *userdata;
-        TAILQ_ENTRY(Pending) link;
-} Pending;
+        TAILQ_ENTRY(ContainerPending) link;
+} ContainerPending;
 
 struct Container {
         unsigned n_ref;
-        Manager *manager; /* borrowed: outlives its containers */
+        Manager *manager;  /* borrowed: outlives its containers */
         char *name, *unit; /* owned; the unit is "" without systemd */
-        Spec *spec;       /* owned */
+        Spec *spec;        /* owned */
         uid_t owner;
         ContainerState state;
         bool linked;            /* known by its name */
         bool remove_on_failure; /* RunContainer: no object stays when the start fails */
         bool remove_on_exit;    /* nor when the run ends: the service is ending */
 
-        uint64_t created_usec, started_usec, exited_usec; /* CLOCK_REALTIME; 0: not yet */
-        LaunchStage failed_stage; /* of the last start that failed */
-        int exit_code, exit_status;
-        ContainerResult result;
-        char *control_group;    /* owned, or NULL while it has none */
-
-        TerminalSize wanted_size; /* stored by Resize before a start; rows 0: none */
+        uint64_t created_usec; /* CLOCK_REALTIME */
+        char *control_group;   /* owned, or NULL while it has none */
+        Process *init;         /* owned reference; there from the beginning, through all runs */
 
         /* One run */
-        StartOptions options;   /* owned: those of the start in course */
-        Client *starter;        /* owned reference: who started this run */
-        OnDisconnect on_disconnect;
-        Process *process;       /* owned */
-        Launch *launch;         /* borrowed from the launcher, until its `done` */
-        Scope *scope;           /* owned */
-        Cgroup *cgroup;         /* owned: direct mode */
-        sd_bus_error failure;   /* of a start that fails, while it is cleaned up */
+        int devpts;                  /* owned: the container's devpts, as a descriptor of the mount */
+        Scope *scope;                /* owned */
+        Cgroup *cgroup;              /* owned: direct mode */
         sd_event_source *kill_timer; /* Stop's time-out */
-        uint64_t kill_at_usec;  /* CLOCK_MONOTONIC, when kill_timer fires; UINT64_MAX: never */
-        bool kill_sent;         /* Stop had to kill */
-        sd_event_source *expiry; /* an AutoRemove container that nobody waits for */
+        uint64_t kill_at_usec;       /* CLOCK_MONOTONIC, when kill_timer fires; UINT64_MAX: never */
+        sd_event_source *expiry;     /* an AutoRemove container that nobody waits for */
 
-        TAILQ_HEAD(, Pending) pending;
+        TAILQ_HEAD(, ContainerPending) pending;
         TAILQ_ENTRY(Container) link; /* of the manager */
 };
 
@@ -110,21 +82,19 @@ Container *container_unref(Container *container);
 DEFINE_CLEANUP(Container *, container_unref);
 
 /* Starts a run. Takes the options in any case. When it returns 0, `done` comes with the outcome of the launch; the master of a
- * terminal is then to be had from container_take_master(). AlreadyRunning, InvalidArgs, NotSupported. */
-int container_start(Container *container, StartOptions *options, Client *client, container_done_t done, void *userdata,
-                    sd_bus_error *error);
-
-/* The master for the reply to a start: the caller's, or -EBADF. */
-int container_take_master(Container *container);
+ * terminal is then to be had from process_take_master(). AlreadyRunning, InvalidArgs, NotSupported. */
+int container_start(Container *container, StartOptions *options, Client *client, process_done_t done,
+                    void *userdata, sd_bus_error *error);
 
 /* StopSignal, then SIGKILL after timeout_usec (UINT64_MAX: the spec's; 0: at once); cancels a start. `done` (may be
  * NULL) comes when the run is over; at once where there is none. */
-int container_stop(Container *container, uint64_t timeout_usec, Client *client, container_done_t done, void *userdata,
-                   sd_bus_error *error);
+int container_stop(Container *container, uint64_t timeout_usec, Client *client, container_done_t done,
+                   void *userdata, sd_bus_error *error);
 
 /* `done` comes when the run in course, or the next, has ended; at once when exited. An AutoRemove container is gone
  * before it is called. */
-int container_wait(Container *container, Client *client, container_done_t done, void *userdata, sd_bus_error *error);
+int container_wait(Container *container, Client *client, process_done_t done, void *userdata,
+                   sd_bus_error *error);
 
 /* Removes the object; with force it is stopped by SIGKILL first. AlreadyRunning. */
 int container_remove(Container *container, bool force, Client *client, container_done_t done, void *userdata,
@@ -136,18 +106,21 @@ int container_signal(Container *container, int signal, sd_bus_error *error);
 /* In force before the first instruction when the program does not run yet. InvalidArgs, NoTerminal. */
 int container_resize(Container *container, uint16_t rows, uint16_t columns, sd_bus_error *error);
 
-/* The init process while the container runs, else 0; and the foreground process group of its terminal, or 0. */
+/* The init process while the container runs, else 0. */
 pid_t container_pid(const Container *container);
-pid_t container_foreground_pid(const Container *container);
-
-/* The size of the terminal, 0×0 without one. */
-TerminalSize container_size(const Container *container);
 
 /* Whoever this client was is no more: its calls are forgotten, its own start is cancelled. */
 void container_client_gone(Container *container, Client *client);
 
-/* For container-start.c: remembers the call that a start answers; the launch was successful; or it is over and cleaned
- * up, after container->failure was set. */
-int container_expect_start(Container *container, Client *client, container_done_t done, void *userdata);
-void container_on_running(Container *container, pid_t pid, int pidfd);
+/* The container that a process belongs to. */
+static inline Container *container_of(const Process *process) {
+        return process->owner;
+}
+
+/* For container-start.c, the handlers of init that it shares: the run is over or was none, all of it is let go. */
+void container_release_run(Container *container);
+extern const ProcessHandler container_init_handler;
+void container_on_cloned(Process *process, pid_t pid, int pidfd);
+void container_on_devpts(Process *process, int devpts);
+void container_on_failed(Process *process, LaunchOutcome outcome);
 void container_on_start_failed(Container *container);

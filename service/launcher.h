@@ -45,8 +45,8 @@ typedef struct LaunchResult {
 typedef struct LaunchHandler {
         /* The child exists and mounts; whoever has a cgroup gate puts it into its cgroup and opens the gate. */
         void (*cloned)(Launch *launch, pid_t pid, int pidfd, void *userdata);
-        /* The child made its terminal: both descriptors are the callee's. */
-        void (*terminal)(Launch *launch, int devpts, int master, void *userdata);
+        /* The child made its devpts and, with a terminal, the master of a pty (else -EBADF): the callee's. */
+        void (*devpts)(Launch *launch, int devpts, int master, void *userdata);
         /* The end, exactly once, from the event loop and never from launch_start(); unless it runs, the child is
          * dead and reaped by then. The launch is freed afterwards. */
         void (*done)(Launch *launch, const LaunchResult *result, void *userdata);
@@ -55,17 +55,18 @@ typedef struct LaunchHandler {
 typedef struct LaunchParameters {
         const void *plan; /* borrowed for the call */
         size_t plan_size;
-        int cgroup;       /* borrowed: cloned into it; -EBADF: none */
-        int stdio[3];     /* borrowed; -EBADF: the null device */
-        int devpts, tty;  /* borrowed; -EBADF: none */
-        const UserMap *map; /* borrowed for the call; NULL: no user namespace */
+        int cgroup; /* borrowed: cloned into it; -EBADF: none */
+        int enter; /* borrowed: the pidfd of a container's init, to run in that container; -EBADF: a new one */
+        int stdio[3];          /* borrowed; -EBADF: the null device */
+        int devpts, tty;       /* borrowed; -EBADF: none */
+        const UserMap *map;    /* borrowed for the call; NULL: no user namespace is made */
         uint64_t timeout_usec; /* UINT64_MAX: none */
 } LaunchParameters;
 
 /* Begins a launch. 0 and *ret, borrowed: the launcher owns it until `done` has been called. Negative errno when
  * nothing was begun. The handler is borrowed for the launch's life. */
-int launch_start(Launcher *launcher, const LaunchParameters *parameters, const LaunchHandler *handler, void *userdata,
-                 Launch **ret);
+int launch_start(Launcher *launcher, const LaunchParameters *parameters, const LaunchHandler *handler,
+                 void *userdata, Launch **ret);
 
 /* Lets the child go on past a gate. */
 int launch_open_gate(Launch *launch, LaunchGate gate);

@@ -37,7 +37,7 @@ static int method_create(sd_bus_message *message, void *userdata, sd_bus_error *
         return sd_bus_reply_method_return(message, "o", path);
 }
 
-static void run_done(Container *container, const sd_bus_error *error, void *userdata) {
+static void run_done(Process *process, const sd_bus_error *error, void *userdata) {
         _cleanup_bus_message_ sd_bus_message *call = userdata, *reply = NULL;
         _cleanup_free_ char *path = NULL;
         int r;
@@ -48,11 +48,11 @@ static void run_done(Container *container, const sd_bus_error *error, void *user
         }
         r = sd_bus_message_new_method_return(call, &reply);
         if (r >= 0)
-                r = container_bus_path(container, &path);
+                r = container_bus_path(container_of(process), &path);
         if (r >= 0)
                 r = sd_bus_message_append(reply, "o", path);
         if (r >= 0)
-                r = container_bus_append_stdio(reply, container);
+                r = process_bus_append_stdio(reply, process);
         if (r >= 0)
                 r = sd_bus_message_send(reply);
         if (r < 0)

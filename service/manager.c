@@ -32,7 +32,8 @@ static uint64_t lacking_capabilities(void) {
 static unsigned count_throttles(void) {
         long n = sysconf(_SC_NPROCESSORS_CONF);
 
-        return n > 0 && access("/sys/devices/system/cpu/cpu0/thermal_throttle", F_OK) == 0 ? (unsigned) n : 0;
+        return n > 0 && access("/sys/devices/system/cpu/cpu0/thermal_throttle", F_OK) == 0 ? (unsigned) n
+                                                                                           : 0;
 }
 
 int manager_new(sd_event *event, const char *launch_path, Manager **ret) {
@@ -109,10 +110,11 @@ static int check_limits(const Manager *manager, uid_t owner, sd_bus_error *error
 
         if (owner != 0)
                 TAILQ_FOREACH(c, &manager->containers, link)
-                        n += c->owner == owner;
+        n += c->owner == owner;
         if (manager->n_containers < MANAGER_CONTAINERS_MAX && n < MANAGER_CONTAINERS_MAX / 4)
                 return 0;
-        (void) sd_bus_error_setf(error, BERTH_ERROR_LIMIT_REACHED, "there are %u containers already, remove some",
+        (void) sd_bus_error_setf(error, BERTH_ERROR_LIMIT_REACHED,
+                                 "there are %u containers already, remove some",
                                  owner == 0 ? manager->n_containers : n);
         return -EDQUOT;
 }
@@ -148,8 +150,8 @@ static int check_host(const Manager *manager, const Spec *spec, sd_bus_error *er
                 return -EOPNOTSUPP;
         }
         if (spec->user_namespace_host && manager->own_user_namespace)
-                return not_supported("UserNamespace", "an ordinary user's containers always have one of their own",
-                                     error);
+                return not_supported("UserNamespace",
+                                     "an ordinary user's containers always have one of their own", error);
         return 0;
 }
 
@@ -184,7 +186,8 @@ int manager_create(Manager *manager, const char *name, Spec *spec, const Client 
         if (r < 0)
                 return r;
         if (manager_get(manager, name)) {
-                (void) sd_bus_error_setf(error, BERTH_ERROR_NAME_IN_USE, "container %s exists already", name);
+                (void) sd_bus_error_setf(error, BERTH_ERROR_NAME_IN_USE, "container %s exists already",
+                                         name);
                 return -EEXIST;
         }
         r = check_limits(manager, client->uid, error);
@@ -201,14 +204,14 @@ int manager_create(Manager *manager, const char *name, Spec *spec, const Client 
         if (r < 0)
                 return r;
         TAILQ_FOREACH(o, &manager->observers, link)
-                if (o->added)
-                        o->added(container, o->userdata);
+        if (o->added)
+                o->added(container, o->userdata);
         *ret = container;
         return 0;
 }
 
 int manager_run(Manager *manager, const char *name, Spec *spec, StartOptions *options, Client *client,
-                container_done_t done, void *userdata, sd_bus_error *error) {
+                process_done_t done, void *userdata, sd_bus_error *error) {
         _cleanup_(container_unrefp) Container *reference = NULL;
         _cleanup_options_ StartOptions given = options_take(options);
         _cleanup_spec_ Spec *owned = spec;
@@ -249,8 +252,8 @@ void manager_removed(Manager *manager, Container *container) {
 
         assert(!container->linked);
         TAILQ_FOREACH(o, &manager->observers, link)
-                if (o->removed)
-                        o->removed(container, o->userdata);
+        if (o->removed)
+                o->removed(container, o->userdata);
         TAILQ_REMOVE(&manager->containers, container, link);
         manager->n_containers--;
         (void) container_unref(container);
@@ -296,11 +299,12 @@ void manager_stop_unit(const char *unit, void *userdata) {
         Container *c;
 
         TAILQ_FOREACH(c, &manager->containers, link)
-                if (strcmp(c->unit, unit) == 0) {
-                        log_container(LOG_INFO, c->name, c->unit, "systemd asks for the stop of container %s", c->name);
-                        (void) container_stop(c, SPEC_INFINITY, NULL, NULL, NULL, NULL);
-                        return;
-                }
+        if (strcmp(c->unit, unit) == 0) {
+                log_container(LOG_INFO, c->name, c->unit, "systemd asks for the stop of container %s",
+                              c->name);
+                (void) container_stop(c, SPEC_INFINITY, NULL, NULL, NULL, NULL);
+                return;
+        }
 }
 
 /* ---- what a crash left ---------------------------------------------------------------------------------------- */
@@ -327,14 +331,16 @@ static void end_left_over(const char *name, const char *unit, void *userdata) {
         int r;
 
         log_container(LOG_WARNING, name, unit,
-                      "Container %s was left by a service that ended unexpectedly; it is ended now, its status is lost",
+                      "Container %s was left by a service that ended unexpectedly; it is ended now, its "
+                      "status is lost",
                       name);
         left_over = calloc(1, sizeof(*left_over));
         if (!left_over)
                 return;
         left_over->manager = manager;
         left_over->name = strdup(name);
-        r = left_over->name ? scope_end_left_over(manager->scopes, unit, left_over_gone, left_over) : -ENOMEM;
+        r = left_over->name ? scope_end_left_over(manager->scopes, unit, left_over_gone, left_over)
+                            : -ENOMEM;
         if (r < 0) {
                 log_container(LOG_ERR, name, unit, "Cannot end left-over %s: %s", unit, strerror(-r));
                 free(left_over->name);
@@ -364,24 +370,24 @@ void manager_notify_changed(Manager *manager, Container *container, const char *
         ManagerObserver *o;
 
         TAILQ_FOREACH(o, &manager->observers, link)
-                if (o->changed)
-                        o->changed(container, properties, o->userdata);
+        if (o->changed)
+                o->changed(container, properties, o->userdata);
 }
 
 void manager_notify_started(Manager *manager, Container *container) {
         ManagerObserver *o;
 
         TAILQ_FOREACH(o, &manager->observers, link)
-                if (o->started)
-                        o->started(container, o->userdata);
+        if (o->started)
+                o->started(container, o->userdata);
 }
 
 void manager_notify_exited(Manager *manager, Container *container) {
         ManagerObserver *o;
 
         TAILQ_FOREACH(o, &manager->observers, link)
-                if (o->exited)
-                        o->exited(container, o->userdata);
+        if (o->exited)
+                o->exited(container, o->userdata);
 }
 
 int manager_features(const Manager *manager, char ***ret) {

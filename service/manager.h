@@ -34,22 +34,23 @@ typedef struct ManagerObserver {
 } ManagerObserver;
 
 typedef struct Manager {
-        sd_event *event;       /* owned reference */
-        Launcher *launcher;    /* owned */
-        SeccompCache *filters; /* owned */
-        ScopeManager *scopes;  /* owned; NULL without systemd */
-        CgroupTree *cgroups;   /* owned; NULL with systemd, or where there is none */
-        State *state;          /* owned; NULL without systemd */
-        bool own_user_namespace; /* an ordinary user's: every container gets one */
-        bool die_with_parent;  /* direct mode: the containers are not to outlive the service */
-        UserMap user_map;      /* with own_user_namespace */
+        sd_event *event;               /* owned reference */
+        Launcher *launcher;            /* owned */
+        SeccompCache *filters;         /* owned */
+        ScopeManager *scopes;          /* owned; NULL without systemd */
+        CgroupTree *cgroups;           /* owned; NULL with systemd, or where there is none */
+        State *state;                  /* owned; NULL without systemd */
+        bool own_user_namespace;       /* an ordinary user's: every container gets one */
+        bool die_with_parent;          /* direct mode: the containers are not to outlive the service */
+        UserMap user_map;              /* with own_user_namespace */
         uint64_t capabilities_lacking; /* not to be had here, in the service's own user namespace */
-        unsigned n_throttle;   /* processors that show how they were throttled, which containers shall not see */
-        bool stopping;         /* nothing new is started */
+        unsigned
+                n_throttle; /* processors that show how they were throttled, which containers shall not see */
+        bool stopping;      /* nothing new is started */
         uint64_t next_generated;
-        unsigned left_overs;   /* scopes of a crashed service that are being ended */
+        unsigned left_overs; /* scopes of a crashed service that are being ended */
 
-        void *by_name;         /* tsearch(3) tree */
+        void *by_name;                      /* tsearch(3) tree */
         TAILQ_HEAD(, Container) containers; /* each referenced, in the order of their making */
         unsigned n_containers;
         TAILQ_HEAD(, ManagerObserver) observers;
@@ -76,7 +77,7 @@ int manager_create(Manager *manager, const char *name, Spec *spec, const Client 
 /* Creates and starts (RunContainer): as above, and the container is gone again when the start fails. Takes the options.
  * `done` as for container_start(); on an error it is not called and nothing is left. */
 int manager_run(Manager *manager, const char *name, Spec *spec, StartOptions *options, Client *client,
-                container_done_t done, void *userdata, sd_bus_error *error);
+                process_done_t done, void *userdata, sd_bus_error *error);
 
 /* Takes the container out of the tree: its name is free. manager_removed() tells of it, and drops the manager's
  * reference; the caller keeps one over both. */

@@ -44,7 +44,7 @@ static uint64_t plan_flags(const Spec *spec, const PlanContext *context) {
                 flags |= LAUNCH_PLAN_EPHEMERAL;
         if (spec->terminal)
                 flags |= LAUNCH_PLAN_TERMINAL;
-        if (context->make_terminal)
+        if (context->send_devpts)
                 flags |= LAUNCH_PLAN_SEND_DEVPTS;
         if (spec->no_new_privileges)
                 flags |= LAUNCH_PLAN_NO_NEW_PRIVILEGES;

@@ -17,7 +17,7 @@ typedef struct PlanContext {
         const char *name;           /* the container's: its host name unless the spec has one */
         bool user_namespace;        /* the container gets its own */
         bool one_id;                /* only one id is mapped in it: setgroups is denied, tty's group is unmapped */
-        bool make_terminal;         /* unprivileged: the child makes devpts and pty */
+        bool send_devpts;           /* unprivileged: the child makes devpts, and the pty, and sends them */
         bool cgroup_gate;           /* the child must be moved to its cgroup before it executes */
         bool die_with_parent;       /* direct mode */
         uint64_t capabilities_lacking; /* what this host has not got to give: left out of the sets */

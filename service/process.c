@@ -1,63 +1,259 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/process.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
+#include <time.h>
 
+#include "interfaces/names.h"
+#include "service/process-internal.h"
 #include "util/fd.h"
 
-int process_new(Terminal *terminal, Process **ret) {
+static const char *const state_names[_PROCESS_STATE_MAX] = {
+        [PROCESS_IDLE] = "created",
+        [PROCESS_STARTING] = "starting",
+        [PROCESS_RUNNING] = "running",
+        [PROCESS_EXITED] = "exited",
+};
+
+static const char *const result_names[_PROCESS_RESULT_MAX] = {
+        [PROCESS_RESULT_NONE] = "",    [PROCESS_SUCCESS] = "success",     [PROCESS_EXIT_CODE] = "exit-code",
+        [PROCESS_SIGNAL] = "signal",   [PROCESS_CORE_DUMP] = "core-dump", [PROCESS_OOM_KILL] = "oom-kill",
+        [PROCESS_TIMEOUT] = "timeout", [PROCESS_LOST] = "lost",
+};
+
+const char *process_state_to_string(ProcessState state) {
+        return state >= 0 && state < _PROCESS_STATE_MAX ? state_names[state] : NULL;
+}
+
+ProcessState process_state_from_string(const char *text) {
+        for (ProcessState s = 0; s < _PROCESS_STATE_MAX; s++)
+                if (strcmp(state_names[s], text) == 0)
+                        return s;
+        return _PROCESS_STATE_INVALID;
+}
+
+const char *process_result_to_string(ProcessResult result) {
+        return result >= 0 && result < _PROCESS_RESULT_MAX ? result_names[result] : NULL;
+}
+
+ProcessResult process_result_from_string(const char *text) {
+        for (ProcessResult s = 0; s < _PROCESS_RESULT_MAX; s++)
+                if (strcmp(result_names[s], text) == 0)
+                        return s;
+        return _PROCESS_RESULT_INVALID;
+}
+
+uint64_t process_now(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_REALTIME, &ts);
+        return (uint64_t) ts.tv_sec * 1000000U + (uint64_t) ts.tv_nsec / 1000U;
+}
+
+int process_new(sd_event *event, const char *name, const ProcessHandler *handler, void *owner,
+                Process **ret) {
         Process *process;
 
         process = calloc(1, sizeof(*process));
         if (!process)
                 return -ENOMEM;
+        process->n_ref = 1;
+        process->event = sd_event_ref(event);
+        process->handler = handler;
+        process->owner = owner;
         process->pidfd = -EBADF;
-        process->terminal = terminal;
+        process->options = (StartOptions) START_OPTIONS_INIT;
+        TAILQ_INIT(&process->pending);
+        process->name = strdup(name);
+        if (!process->name) {
+                (void) process_unref(process);
+                return -ENOMEM;
+        }
         *ret = process;
         return 0;
 }
 
-Process *process_free(Process *process) {
+Process *process_ref(Process *process) {
+        if (process)
+                process->n_ref++;
+        return process;
+}
+
+Process *process_unref(Process *process) {
         if (!process)
                 return NULL;
-        if (process->pidfd >= 0 && !process->ended) {
-                (void) pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
-                (void) waitid(P_PIDFD, (id_t) process->pidfd, &(siginfo_t) {}, WEXITED);
-        }
-        (void) sd_event_source_disable_unref(process->exited);
+        assert(process->n_ref > 0);
+        if (--process->n_ref > 0)
+                return NULL;
+        assert(!process->launch);
+        assert(TAILQ_EMPTY(&process->pending));
+        process_kill(process);
         (void) terminal_free(process->terminal);
-        (void) fd_close(process->pidfd);
+        (void) client_unref(process->starter);
+        options_done(&process->options);
+        sd_bus_error_free(&process->failure);
+        (void) sd_event_unref(process->event);
+        free(process->name);
         free(process);
         return NULL;
 }
 
-static int on_exited(sd_event_source *source, const siginfo_t *si, void *userdata) {
-        Process *process = userdata;
+/* ---- calls that wait ------------------------------------------------------------------------------------------ */
 
-        /* sd-event reaps it, by this pid, when we return. */
-        process->code = si->si_code;
-        process->status = si->si_status;
-        process->ended = true;
-        process->exited = sd_event_source_disable_unref(process->exited);
-        process->pidfd = fd_close(process->pidfd);
-        process->pid = 0;
-        /* Before anybody hears of the end: the client then reads what is left, and EIO as the end of it. */
-        process->terminal = terminal_free(process->terminal);
-        process->callback(process, process->userdata);
+int process_expect(Process *process, ProcessPendingKind kind, Client *client, process_done_t done,
+                   void *userdata) {
+        ProcessPending *pending;
+
+        pending = calloc(1, sizeof(*pending));
+        if (!pending)
+                return -ENOMEM;
+        pending->kind = kind;
+        pending->client = client_ref(client);
+        pending->done = done;
+        pending->userdata = userdata;
+        TAILQ_INSERT_TAIL(&process->pending, pending, link);
         return 0;
 }
 
-int process_begin(Process *process, sd_event *event, pid_t pid, int pidfd, process_exited_t callback, void *userdata) {
+static void drop(Process *process, ProcessPending *pending) {
+        TAILQ_REMOVE(&process->pending, pending, link);
+        (void) client_unref(pending->client);
+        free(pending);
+}
+
+static void answer(Process *process, ProcessPending *pending, const sd_bus_error *error) {
+        process_done_t done = pending->done;
+        void *userdata = pending->userdata;
+
+        drop(process, pending);
+        done(process, error, userdata);
+}
+
+/* The first of a kind, of one client or (NULL) of any. */
+static ProcessPending *find(const Process *process, ProcessPendingKind kind, const Client *client) {
+        ProcessPending *pending;
+
+        TAILQ_FOREACH(pending, &process->pending, link)
+        if (pending->kind == kind && (!client || pending->client == client))
+                return pending;
+        return NULL;
+}
+
+void process_answer(Process *process, ProcessPendingKind kind, const sd_bus_error *error) {
+        _cleanup_(process_unrefp) Process *self = process_ref(process);
+        ProcessPending *pending;
+
+        /* From the start each time: an answer can change the list. None of them adds a call of its own kind. */
+        while ((pending = find(self, kind, NULL)))
+                answer(self, pending, error);
+}
+
+bool process_awaited(const Process *process) {
+        return find(process, PROCESS_PENDING_WAIT, NULL);
+}
+
+void process_forget_start(Process *process) {
+        ProcessPending *pending;
+
+        while ((pending = find(process, PROCESS_PENDING_START, NULL)))
+                drop(process, pending);
+        process_end_run(process);
+        process->state = PROCESS_IDLE;
+}
+
+int process_wait(Process *process, Client *client, process_done_t done, void *userdata) {
+        if (process->state != PROCESS_EXITED)
+                return process_expect(process, PROCESS_PENDING_WAIT, client, done, userdata);
+        done(process, NULL, userdata);
+        return 0;
+}
+
+bool process_client_gone(Process *process, Client *client) {
+        _cleanup_bus_error_ sd_bus_error gone = SD_BUS_ERROR_NULL;
+        ProcessPending *pending;
+
+        (void) sd_bus_error_set(&gone, BERTH_ERROR_CANCELLED, "the client has gone");
+        while ((pending = find(process, PROCESS_PENDING_WAIT, client)))
+                answer(process, pending, &gone);
+        if (find(process, PROCESS_PENDING_START, client))
+                process_cancel_start(process);
+        return process->starter == client && process->on_disconnect == ON_DISCONNECT_KILL &&
+               !process->terminal && process->state == PROCESS_RUNNING;
+}
+
+/* ---- running -------------------------------------------------------------------------------------------------- */
+
+void process_kill(Process *process) {
+        process->exit_source = sd_event_source_disable_unref(process->exit_source);
+        if (process->pidfd >= 0) {
+                (void) pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
+                (void) waitid(P_PIDFD, (id_t) process->pidfd, &(siginfo_t) {}, WEXITED);
+                process->pidfd = fd_close(process->pidfd);
+        }
+        process->pid = 0;
+}
+
+void process_end_run(Process *process) {
+        process->terminal = terminal_free(process->terminal);
+        process->starter = client_unref(process->starter);
+        options_done(&process->options);
+        process->pid = 0;
+}
+
+static ProcessResult result_of(const Process *process) {
+        if (process->kill_sent && process->exit_code == CLD_KILLED && process->exit_status == SIGKILL)
+                return PROCESS_TIMEOUT;
+        switch (process->exit_code) {
+        case CLD_EXITED:
+                return process->exit_status == 0 ? PROCESS_SUCCESS : PROCESS_EXIT_CODE;
+        case CLD_DUMPED:
+                return PROCESS_CORE_DUMP;
+        default:
+                return PROCESS_SIGNAL;
+        }
+}
+
+static int on_exited(sd_event_source *source, const siginfo_t *si, void *userdata) {
+        _cleanup_(process_unrefp) Process *process = process_ref(userdata);
+
+        /* sd-event reaps it, by this pid, when we return. */
+        process->exit_code = si->si_code;
+        process->exit_status = si->si_status;
+        process->exited_usec = process_now();
+        process->result = result_of(process);
+        process->exit_source = sd_event_source_disable_unref(process->exit_source);
+        process->pidfd = fd_close(process->pidfd);
+        /* The terminal before anybody hears of the end: the client then reads what is left, and EIO as its end. */
+        process_end_run(process);
+        process->state = PROCESS_EXITED;
+        process->handler->exited(process);
+        return 0;
+}
+
+static void on_hung_up(Terminal *terminal, void *userdata) {
+        Process *process = userdata;
+
+        /* The kernel has told the program already; a PID 1 with default actions does not hear that. */
+        if (process->on_disconnect == ON_DISCONNECT_KILL)
+                process->handler->hung_up(process);
+}
+
+int process_watch(Process *process, pid_t pid, int pidfd) {
+        int r;
+
         process->pid = pid;
         process->pidfd = pidfd;
-        process->callback = callback;
-        process->userdata = userdata;
-        return sd_event_add_child_pidfd(event, &process->exited, pidfd, WEXITED, on_exited, process);
+        r = sd_event_add_child_pidfd(process->event, &process->exit_source, pidfd, WEXITED, on_exited,
+                                     process);
+        if (r >= 0 && process->terminal)
+                r = terminal_watch(process->terminal, process->event, on_hung_up, process);
+        return r;
 }
 
 int process_signal(const Process *process, int signal) {
@@ -66,12 +262,32 @@ int process_signal(const Process *process, int signal) {
         return pidfd_send_signal(process->pidfd, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
+int process_resize(Process *process, uint16_t rows, uint16_t columns) {
+        TerminalSize size = { .rows = rows, .columns = columns };
+
+        if (process->state != PROCESS_RUNNING)
+                process->wanted_size = size;
+        return process->terminal ? terminal_resize(process->terminal, size) : 0;
+}
+
+TerminalSize process_size(const Process *process) {
+        TerminalSize size;
+
+        if (process->terminal && terminal_get_size(process->terminal, &size) >= 0)
+                return size;
+        return process->wanted_size;
+}
+
+int process_take_master(Process *process) {
+        return process->terminal ? terminal_take_master(process->terminal) : -EBADF;
+}
+
 pid_t process_foreground(const Process *process) {
         _cleanup_free_ char *text = NULL;
         char path[64], *p;
         int group;
 
-        if (process->pid <= 0)
+        if (process->state != PROCESS_RUNNING || !process->terminal)
                 return 0;
         (void) snprintf(path, sizeof(path), "/proc/%d/stat", process->pid);
         if (fd_read_file(AT_FDCWD, path, 0, 4096, &text, NULL) < 0)

@@ -13,16 +13,15 @@
 #define DEVPTS_MAX "1024"
 
 struct Terminal {
-        int devpts; /* owned */
-        int master; /* owned until handed over */
-        int slave;  /* owned, O_NOCTTY */
+        int master;      /* owned until handed over */
+        int slave;       /* owned, O_NOCTTY */
         sd_event *event; /* owned once watched */
         sd_event_source *hang_up;
         terminal_hung_up_t callback;
         void *userdata;
 };
 
-static int make_devpts(gid_t tty_gid) {
+int terminal_make_devpts(gid_t tty_gid) {
         _cleanup_fd_ int fs = -EBADF;
         char gid[16];
         int mount;
@@ -56,21 +55,18 @@ static Terminal *terminal_alloc(void) {
 
         terminal = calloc(1, sizeof(*terminal));
         if (terminal)
-                terminal->devpts = terminal->master = terminal->slave = -EBADF;
+                terminal->master = terminal->slave = -EBADF;
         return terminal;
 }
 
-int terminal_new(gid_t tty_gid, TerminalSize size, Terminal **ret) {
+int terminal_new(int devpts, TerminalSize size, Terminal **ret) {
         _cleanup_(terminal_freep) Terminal *terminal = NULL;
         int r;
 
         terminal = terminal_alloc();
         if (!terminal)
                 return -ENOMEM;
-        terminal->devpts = make_devpts(tty_gid);
-        if (terminal->devpts < 0)
-                return terminal->devpts;
-        terminal->master = openat(terminal->devpts, "ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+        terminal->master = openat(devpts, "ptmx", O_RDWR | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
         if (terminal->master < 0)
                 return -errno;
         terminal->slave = open_slave(terminal->master);
@@ -83,16 +79,14 @@ int terminal_new(gid_t tty_gid, TerminalSize size, Terminal **ret) {
         return 0;
 }
 
-int terminal_adopt(int devpts, int master, Terminal **ret) {
+int terminal_adopt(int master, Terminal **ret) {
         _cleanup_(terminal_freep) Terminal *terminal = NULL;
 
         terminal = terminal_alloc();
         if (!terminal) {
-                (void) fd_close(devpts);
                 (void) fd_close(master);
                 return -ENOMEM;
         }
-        terminal->devpts = devpts;
         terminal->master = master;
         terminal->slave = open_slave(master);
         if (terminal->slave < 0)
@@ -108,13 +102,8 @@ Terminal *terminal_free(Terminal *terminal) {
         (void) sd_event_unref(terminal->event);
         (void) fd_close(terminal->slave);
         (void) fd_close(terminal->master);
-        (void) fd_close(terminal->devpts);
         free(terminal);
         return NULL;
-}
-
-int terminal_devpts(const Terminal *terminal) {
-        return terminal->devpts;
 }
 
 int terminal_slave(const Terminal *terminal) {
@@ -154,7 +143,8 @@ static int on_hang_up(sd_event_source *source, int fd, uint32_t revents, void *u
 
 static int watch_slave(Terminal *terminal) {
         /* No event asked for: EPOLLHUP comes unasked, and input of the slave is the program's. */
-        return sd_event_add_io(terminal->event, &terminal->hang_up, terminal->slave, 0, on_hang_up, terminal);
+        return sd_event_add_io(terminal->event, &terminal->hang_up, terminal->slave, 0, on_hang_up,
+                               terminal);
 }
 
 int terminal_watch(Terminal *terminal, sd_event *event, terminal_hung_up_t callback, void *userdata) {

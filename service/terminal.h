@@ -21,19 +21,21 @@ typedef struct Terminal Terminal;
 /* The client has gone: every copy of the master is closed. Called once, from the event loop. */
 typedef void (*terminal_hung_up_t)(Terminal *terminal, void *userdata);
 
-/* Makes a devpts instance as a detached mount (needs CAP_SYS_ADMIN) and a pty in it, of this size. `tty_gid` owns the
- * slaves; (gid_t) -1: whoever opens them. */
-int terminal_new(gid_t tty_gid, TerminalSize size, Terminal **ret);
+/* Makes a devpts instance as a detached mount (needs CAP_SYS_ADMIN). `tty_gid` owns the slaves; (gid_t) -1: whoever
+ * opens them. A descriptor of the caller's, or negative errno. */
+int terminal_make_devpts(gid_t tty_gid);
 
-/* Takes a devpts and a master that a launched child made. Both descriptors are taken, also on an error. */
-int terminal_adopt(int devpts, int master, Terminal **ret);
+/* Makes a pty of this size in a devpts, which stays the caller's. */
+int terminal_new(int devpts, TerminalSize size, Terminal **ret);
+
+/* Takes the master of a pty that a launched child made, also on an error. */
+int terminal_adopt(int master, Terminal **ret);
 
 /* Closes everything that the service holds of it. Returns NULL. */
 Terminal *terminal_free(Terminal *terminal);
 DEFINE_CLEANUP(Terminal *, terminal_free);
 
-/* Borrowed descriptors: the detached mount, and the slave. */
-int terminal_devpts(const Terminal *terminal);
+/* The slave's descriptor, borrowed. */
 int terminal_slave(const Terminal *terminal);
 
 /* Hands over the master: the caller owns it now, and the service has none any more. -EBADF when it was handed over

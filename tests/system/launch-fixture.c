@@ -337,10 +337,10 @@ void busybox_root(char path[static 64]) {
         static const char *const directories[] = {
                 "bin", "dev", "etc", "proc", "sys", "tmp", "data", "home"
         };
-        static const char *const applets[] = { "awk",   "cat",      "echo", "readlink", "sort",  "false",
-                                               "grep",  "hostname", "id",   "ifconfig", "kill",  "ls",
-                                               "mkdir", "mount",    "pwd",  "sh",       "sleep", "stat",
-                                               "stty",  "touch",    "tty",  "true",     "umask", "wc" };
+        static const char *const applets[] = { "awk",      "cat", "echo",     "sort",  "false", "grep",
+                                               "hostname", "id",  "ifconfig", "kill",  "ls",    "mkdir",
+                                               "mount",    "pwd", "sh",       "sleep", "stat",  "stty",
+                                               "touch",    "tty", "true",     "umask", "wc" };
 
         (void) snprintf(path, 64, "/tmp/berth-launch-XXXXXX");
         assert_non_null(mkdtemp(path));

@@ -275,7 +275,8 @@ static void test_a_container_is_entered(void **state) {
         TestPlan init = shell(f, "echo up; read x; exit 7");
         TestPlan plan = shell(
                 f, "echo $$; hostname; grep ^0 /proc/self/cgroup; for n in mnt uts ipc net pid cgroup; do "
-                   "[ \"$(readlink /proc/self/ns/$n)\" = \"$(readlink /proc/1/ns/$n)\" ] || echo other $n;"
+                   "[ \"$(busybox readlink /proc/self/ns/$n)\" = \"$(busybox readlink /proc/1/ns/$n)\" ] || "
+                   "echo other $n;"
                    "done; pwd; id -u; ls /proc/self/fd; exit 42");
         const uint32_t role = LAUNCH_FD_STDIN;
         TestRun first, second;

@@ -409,11 +409,13 @@ static void test_environment_defaults_and_overrides(void **state) {
 
 static void test_flags_and_terminal(void **state) {
         Spec spec = minimal();
-        PlanContext context = { .name = "web", .make_terminal = true };
+        PlanContext context = { .name = "web", .send_devpts = true };
         _cleanup_built_ Built none = { 0 }, all = { 0 };
 
         build(&spec, &context, &none);
-        assert_int_equal(none.plan->flags, LAUNCH_PLAN_CGROUP_NAMESPACE | LAUNCH_PLAN_NETWORK_LOOPBACK);
+        /* The devpts is there for whatever process may want a terminal later. */
+        assert_int_equal(none.plan->flags, LAUNCH_PLAN_CGROUP_NAMESPACE | LAUNCH_PLAN_NETWORK_LOOPBACK |
+                                                   LAUNCH_PLAN_SEND_DEVPTS);
         assert_int_equal(none.plan->rows, 0);
 
         spec.terminal = spec.read_only = spec.ephemeral = spec.no_new_privileges = true;
@@ -423,7 +425,7 @@ static void test_flags_and_terminal(void **state) {
                 .name = "web",
                 .user_namespace = true,
                 .one_id = true,
-                .make_terminal = true,
+                .send_devpts = true,
                 .cgroup_gate = true,
                 .die_with_parent = true,
                 .rows = 50,
