@@ -192,7 +192,7 @@ PROPERTY_GETTER(get_failed_stage, "s", launch_stage_to_string(container->init->f
 PROPERTY_GETTER(get_exit_code, "i", container->init->exit_code)
 PROPERTY_GETTER(get_exit_status, "i", container->init->exit_status)
 PROPERTY_GETTER(get_pid, "u", (uint32_t) container_pid(container))
-PROPERTY_GETTER(get_unit, "s", container->unit)
+PROPERTY_GETTER(get_unit, "s", container_unit(container))
 PROPERTY_GETTER(get_control_group, "s", container->control_group ?: "")
 PROPERTY_GETTER(get_owner, "u", (uint32_t) container->owner)
 PROPERTY_GETTER(get_terminal, "b", (int) container->spec->terminal)
@@ -249,7 +249,7 @@ static const sd_bus_vtable container_vtable[] = {
         SD_BUS_PROPERTY("ExitCode", "i", get_exit_code, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("ExitStatus", "i", get_exit_status, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("PID", "u", get_pid, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("Unit", "s", get_unit, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Unit", "s", get_unit, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("ControlGroup", "s", get_control_group, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Owner", "u", get_owner, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Terminal", "b", get_terminal, 0, SD_BUS_VTABLE_PROPERTY_CONST),

@@ -207,7 +207,7 @@ static int begin_launch(Container *container, sd_bus_error *error) {
 int container_start(Container *container, StartOptions *options, Client *client, process_done_t done,
                     void *userdata, sd_bus_error *error) {
         static const char *const changed[] = { "State",      "ExitCode",    "ExitStatus",  "Result",
-                                               "ExitedUSec", "StartedUSec", "FailedStage", NULL };
+                                               "ExitedUSec", "StartedUSec", "FailedStage", "Unit", NULL };
         _cleanup_options_ StartOptions given = options_take(options);
         int r;
 

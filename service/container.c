@@ -190,7 +190,7 @@ void container_release_run(Container *container) {
 
 static void on_init_exited(Process *init) {
         static const char *const changed[] = { "State",  "PID",        "ExitCode",     "ExitStatus",
-                                               "Result", "ExitedUSec", "ControlGroup", NULL };
+                                               "Result", "ExitedUSec", "ControlGroup", "Unit", NULL };
         _cleanup_(container_unrefp) Container *container = container_ref(container_of(init));
         bool remove;
 
@@ -221,7 +221,7 @@ static void on_init_exited(Process *init) {
 }
 
 void container_on_start_failed(Container *container) {
-        static const char *const changed[] = { "State", "FailedStage", "ControlGroup", NULL };
+        static const char *const changed[] = { "State", "FailedStage", "ControlGroup", "Unit", NULL };
         _cleanup_(container_unrefp) _unused_ Container *self = container_ref(container);
         _cleanup_bus_error_ sd_bus_error failure = process_finish_failed(container->init);
         bool remove = container->remove_on_failure ||
@@ -436,6 +436,10 @@ int container_resize(Container *container, uint16_t rows, uint16_t columns, sd_b
 
 pid_t container_pid(const Container *container) {
         return runs(container) ? container->init->pid : 0;
+}
+
+const char *container_unit(const Container *container) {
+        return runs(container) || container->state == CONTAINER_STARTING ? container->unit : "";
 }
 
 void container_client_gone(Container *container, Client *client) {

@@ -109,6 +109,9 @@ int container_resize(Container *container, uint16_t rows, uint16_t columns, sd_b
 /* The init process while the container runs, else 0. */
 pid_t container_pid(const Container *container);
 
+/* The scope unit of the run in course; "" without systemd and between runs. */
+const char *container_unit(const Container *container);
+
 /* Whoever this client was is no more: its calls are forgotten, its own start is cancelled. */
 void container_client_gone(Container *container, Client *client);
 

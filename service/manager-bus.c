@@ -133,8 +133,8 @@ static int method_list(sd_bus_message *message, void *userdata, sd_bus_error *er
                 r = container_bus_path(c, &path);
                 if (r < 0)
                         return r;
-                r = sd_bus_message_append(reply, "(sssuo)", c->name, container_state_to_string(c->state), c->unit,
-                                          (uint32_t) container_pid(c), path);
+                r = sd_bus_message_append(reply, "(sssuo)", c->name, container_state_to_string(c->state),
+                                          container_unit(c), (uint32_t) container_pid(c), path);
                 if (r < 0)
                         return r;
         }
