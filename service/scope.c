@@ -135,6 +135,14 @@ static void scope_ask_stop(Scope *scope) {
         }
 }
 
+/* Replaces a start job that still runs: the unit is stopped after it, or in its place. */
+static void scope_begin_stop(Scope *scope) {
+        free(scope->job);
+        scope->job = NULL;
+        scope->phase = SCOPE_STOPPING;
+        scope_ask_stop(scope);
+}
+
 static int on_start_answered(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
         const sd_bus_error *error = sd_bus_message_get_error(message);
         Scope *scope = userdata;
@@ -167,6 +175,8 @@ static int on_start_answered(sd_bus_message *message, void *userdata, sd_bus_err
                 return 0;
         }
         scope->phase = SCOPE_STARTING;
+        if (scope->stop_wanted)
+                scope_begin_stop(scope);
         return 0;
 }
 
@@ -240,11 +250,6 @@ static void on_job_done(Scope *scope, const char *result) {
         scope->job = NULL;
         switch (scope->phase) {
         case SCOPE_STARTING:
-                if (scope->stop_wanted) {
-                        scope->phase = SCOPE_STOPPING;
-                        scope_ask_stop(scope);
-                        return;
-                }
                 if (strcmp(result, "done") != 0) {
                         _cleanup_bus_error_ sd_bus_error e = SD_BUS_ERROR_NULL;
 
@@ -415,14 +420,13 @@ void scope_stop(Scope *scope, scope_gone_t gone, void *userdata) {
                 log_message(LOG_WARNING, "Cannot watch the time that %s takes to stop", scope->unit);
         switch (scope->phase) {
         case SCOPE_ASKED:
-        case SCOPE_STARTING:
         case SCOPE_CLEARING:
         case SCOPE_STOPPING:
-                return; /* the job's end goes on */
+                return; /* the answer goes on */
+        case SCOPE_STARTING:
         case SCOPE_ACTIVE:
         case SCOPE_DEAD:
-                scope->phase = SCOPE_STOPPING;
-                scope_ask_stop(scope);
+                scope_begin_stop(scope);
                 return;
         }
 }

@@ -50,8 +50,8 @@ int scope_new(ScopeManager *manager, const ScopeParameters *parameters, scope_re
 Scope *scope_free(Scope *scope);
 DEFINE_CLEANUP(Scope *, scope_free);
 
-/* Makes sure that the scope goes away although its process may have ended before systemd saw it: waits for the start
- * job, then stops the unit. Takes the scope. `gone` comes from the event loop, after five seconds at the latest. */
+/* Makes sure that the scope goes away although its process may have ended before systemd saw it: stops the unit, also
+ * while its start job still runs. Takes the scope. `gone` comes from the event loop, after five seconds at the latest. */
 void scope_stop(Scope *scope, scope_gone_t gone, void *userdata);
 
 /* Ends what a crashed service left in this unit: SIGKILL to all, then stop. `gone` as above. */
