@@ -102,10 +102,12 @@ static void forget_client(Client *client) {
 }
 
 static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
-        const char *name, *before, *after;
+        const char *name, *before, *after, *sender = sd_bus_message_get_sender(message);
         Lookup *lookup = userdata;
 
-        if (sd_bus_message_read(message, "sss", &name, &before, &after) < 0)
+        /* The match is by a well-known name, which lets signals through that anybody sent straight to us. */
+        if (!sender || strcmp(sender, DRIVER_NAME) != 0 ||
+            sd_bus_message_read(message, "sss", &name, &before, &after) < 0)
                 return 0;
         if (strcmp(name, lookup->client->name) == 0 && !*after)
                 forget_client(lookup->client);

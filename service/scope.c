@@ -9,6 +9,7 @@
 #include "interfaces/names.h"
 #include "util/log.h"
 
+#define DRIVER_NAME "org.freedesktop.DBus"
 #define SYSTEMD_NAME "org.freedesktop.systemd1"
 #define SYSTEMD_PATH "/org/freedesktop/systemd1"
 #define SYSTEMD_MANAGER "org.freedesktop.systemd1.Manager"
@@ -45,7 +46,8 @@ struct Scope {
 struct ScopeManager {
         sd_bus *bus; /* owned reference */
         unsigned version;
-        sd_bus_slot *job_removed, *request_stop;
+        char *owner; /* owned: the unique name behind systemd's, or NULL while it has none */
+        sd_bus_slot *owner_changed, *job_removed, *request_stop;
         scope_stop_requested_t stop_requested;
         void *userdata;
         TAILQ_HEAD(, Scope) scopes;
@@ -271,11 +273,32 @@ static void on_job_done(Scope *scope, const char *result) {
         }
 }
 
+/* A match by a well-known name lets every sender through: whoever is on the bus can send a signal straight to us. */
+static bool from_systemd(const ScopeManager *manager, sd_bus_message *message) {
+        const char *sender = sd_bus_message_get_sender(message);
+
+        return sender && manager->owner && strcmp(sender, manager->owner) == 0;
+}
+
+static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+        const char *name, *after, *sender = sd_bus_message_get_sender(message);
+        ScopeManager *manager = userdata;
+
+        if (!sender || strcmp(sender, DRIVER_NAME) != 0 ||
+            sd_bus_message_read(message, "sss", &name, NULL, &after) < 0 || strcmp(name, SYSTEMD_NAME) != 0)
+                return 0;
+        free(manager->owner);
+        manager->owner = *after ? strdup(after) : NULL;
+        return 0;
+}
+
 static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
         const char *job, *unit, *result;
         ScopeManager *manager = userdata;
         Scope *scope;
 
+        if (!from_systemd(manager, message))
+                return 0;
         if (sd_bus_message_read(message, "uoss", NULL, &job, &unit, &result) < 0)
                 return 0;
         TAILQ_FOREACH(scope, &manager->scopes, link)
@@ -290,7 +313,8 @@ static int on_request_stop(sd_bus_message *message, void *userdata, sd_bus_error
         ScopeManager *manager = userdata;
         _cleanup_free_ char *unit = NULL;
 
-        if (sd_bus_path_decode(sd_bus_message_get_path(message), SYSTEMD_PATH "/unit", &unit) > 0)
+        if (from_systemd(manager, message) &&
+            sd_bus_path_decode(sd_bus_message_get_path(message), SYSTEMD_PATH "/unit", &unit) > 0)
                 manager->stop_requested(unit, manager->userdata);
         return 0;
 }
@@ -309,6 +333,13 @@ int scope_manager_new(sd_bus *bus, scope_stop_requested_t stop_requested, void *
         manager->stop_requested = stop_requested;
         manager->userdata = userdata;
 
+        /* First the match, then the question that tells who it is. */
+        r = sd_bus_add_match(bus, &manager->owner_changed,
+                             "type='signal',sender='" DRIVER_NAME "',path='/org/freedesktop/DBus',interface='" DRIVER_NAME
+                             "',member='NameOwnerChanged',arg0='" SYSTEMD_NAME "'",
+                             on_owner_changed, manager);
+        if (r < 0)
+                return r;
         r = sd_bus_message_new_method_call(bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, "org.freedesktop.DBus.Properties",
                                            "Get");
         if (r < 0)
@@ -323,6 +354,9 @@ int scope_manager_new(sd_bus *bus, scope_stop_requested_t stop_requested, void *
         if (r < 0)
                 return r;
         manager->version = (unsigned) strtoul(version, NULL, 10);
+        manager->owner = strdup(sd_bus_message_get_sender(reply));
+        if (!manager->owner)
+                return -ENOMEM;
 
         /* No Subscribe: systemd sends JobRemoved to whoever queued the job in any case. */
         r = sd_bus_match_signal(bus, &manager->job_removed, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "JobRemoved",
@@ -342,9 +376,11 @@ ScopeManager *scope_manager_free(ScopeManager *manager) {
                 return NULL;
         while (!TAILQ_EMPTY(&manager->scopes))
                 (void) scope_free(TAILQ_FIRST(&manager->scopes));
+        (void) sd_bus_slot_unref(manager->owner_changed);
         (void) sd_bus_slot_unref(manager->job_removed);
         (void) sd_bus_slot_unref(manager->request_stop);
         (void) sd_bus_unref(manager->bus);
+        free(manager->owner);
         free(manager);
         return NULL;
 }

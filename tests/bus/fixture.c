@@ -343,6 +343,32 @@ sd_bus *client_close(sd_bus *bus) {
         return sd_bus_close_unref(bus);
 }
 
+int client_as_user(Fixture *f, uid_t uid, int (*do_it)(sd_bus *bus, void *userdata), void *userdata) {
+        sigset_t none;
+        sd_bus *bus;
+        Program p = { .fd = -EBADF };
+        int status;
+
+        p.pid = fork();
+        assert_true(p.pid >= 0);
+        if (p.pid == 0) {
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+                (void) sigemptyset(&none);
+                if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
+                    setresuid(uid, uid, uid) < 0 || sd_bus_open_system(&bus) < 0)
+                        _exit(101);
+                status = do_it(bus, userdata);
+                (void) sd_bus_flush_close_unref(bus);
+                _exit(status);
+        }
+        assert_true(sd_event_add_child(f->event, &p.child, p.pid, WEXITED, on_program_ended, &p) >= 0);
+        fixture_until(f, p.ended);
+        assert_int_equal(p.status.si_code, CLD_EXITED);
+        status = p.status.si_status;
+        program_done(&p);
+        return status;
+}
+
 /* ---- setting up, and what must be left ------------------------------------------------------------------------ */
 
 char *records(void) {

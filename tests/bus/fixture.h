@@ -78,6 +78,9 @@ char *program_run(Fixture *f, int *ret_status, const char *const *argv);
 sd_bus *client_connect(Fixture *f);
 sd_bus *client_close(sd_bus *bus);
 
+/* In a process of its own, as this user: f's connection to the bus, and its value (0 to 100) in the end. */
+int client_as_user(Fixture *f, uid_t uid, int (*do_it)(sd_bus *bus, void *userdata), void *userdata);
+
 /* A call that runs. */
 typedef struct Call {
         Fixture *f;
