@@ -206,6 +206,15 @@ static int begin_lookup(Connection *connection, const char *name, Client **ret) 
         return 0;
 }
 
+bool connection_has_held_calls(const Connection *connection) {
+        const Client *client;
+
+        TAILQ_FOREACH(client, &connection->clients, link)
+                if (!TAILQ_EMPTY(&((const Lookup *) client->lookup)->held))
+                        return true;
+        return false;
+}
+
 static int hold(Lookup *lookup, sd_bus_message *message) {
         Held *held;
 

@@ -25,6 +25,9 @@ int connection_new_private(Manager *manager, int fd, connection_closed_t closed,
 Connection *connection_free(Connection *connection);
 DEFINE_CLEANUP(Connection *, connection_free);
 
+/* Calls have come whose senders are not known yet: they are not answered. */
+bool connection_has_held_calls(const Connection *connection);
+
 /* For the bus files: what they share about a call. The client of a message is known by the time its handler runs. */
 Connection *connection_of_call(sd_bus_message *message);
 Client *connection_client(Connection *connection, sd_bus_message *message);

@@ -78,11 +78,24 @@ static void on_bus_closed(Connection *connection, void *userdata) {
 
 static void arm_idle_timer(Service *service, uint64_t after_usec);
 
+static bool drained(const Service *service) {
+        return !service->connection || !connection_has_held_calls(service->connection);
+}
+
+static int on_turn(sd_event_source *source, void *userdata) {
+        Service *service = userdata;
+
+        return drained(service) ? sd_event_exit(service->event, 0) : 0;
+}
+
 static int on_name_released(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Service *service = userdata;
 
-        /* Whatever was sent to us by our name has come in before this answer, and was answered. */
-        return sd_event_exit(service->event, 0);
+        /* Whatever was sent to us by our name has come in before this answer. It was answered, or waits until the bus
+         * says whose it is. */
+        if (drained(service) || sd_event_add_post(service->event, NULL, on_turn, service) < 0)
+                return sd_event_exit(service->event, 0);
+        return 0;
 }
 
 static void exit_idle(Service *service) {
