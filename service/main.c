@@ -21,6 +21,9 @@
 #include "util/fd.h"
 #include "util/log.h"
 
+/* RequestName's answer, by the D-Bus Specification: the primary owner. Not to be it is no error there. */
+#define NAME_IS_OURS 1
+
 #define NOTIFY_BARRIER_USEC (5U * 1000U * 1000U)
 
 static uint64_t arg_idle_timeout_usec = 60U * 1000U * 1000U;
@@ -150,9 +153,13 @@ static int note_call(sd_bus_message *message, void *userdata, sd_bus_error *erro
 static int on_name_acquired(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
         const sd_bus_error *error = sd_bus_message_get_error(message);
         Service *service = userdata;
+        uint32_t outcome = 0;
 
-        if (error) {
-                log_message(LOG_ERR, "Cannot have the name %s: %s", BERTH_BUS_NAME, error->message);
+        if (!error)
+                (void) sd_bus_message_read(message, "u", &outcome);
+        if (outcome != NAME_IS_OURS) {
+                log_message(LOG_ERR, "Cannot have the name %s: %s", BERTH_BUS_NAME,
+                            error ? error->message : "somebody else has it");
                 service->failed = true;
                 begin_end(service, true);
                 return 0;

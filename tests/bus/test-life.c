@@ -195,6 +195,16 @@ static void test_bus_disappears(void **state) {
         (void) call_free(starting);
 }
 
+static void test_name_is_taken(void **state) {
+        Fixture *f = *state;
+
+        assert_true(sd_bus_request_name(f->client, BERTH_BUS_NAME, 0) >= 0);
+        service_launch(f, NULL);
+        assert_exited(f, 1);
+        assert_non_null(strstr(f->service.text, "Cannot have the name " BERTH_BUS_NAME));
+        assert_null(strstr(f->notified ?: "", "READY=1"));
+}
+
 static void test_no_systemd(void **state) {
         Fixture *f = *state;
 
@@ -217,6 +227,7 @@ static int run(void) {
                 TEST(test_sigterm_stops_all),
                 TEST(test_second_sigterm_kills),
                 TEST(test_bus_disappears),
+                BARE(test_name_is_taken),
                 BARE(test_no_systemd),
         };
 
