@@ -446,7 +446,8 @@ static int on_stop_deadline(sd_event_source *source, uint64_t usec, void *userda
         return 0;
 }
 
-void scope_stop(Scope *scope, scope_gone_t gone, void *userdata) {
+/* From now on the manager owns it, and somebody waits for its end, though not for ever. */
+static void want_stop(Scope *scope, scope_gone_t gone, void *userdata) {
         scope->stop_wanted = true;
         scope->ready = NULL;
         scope->gone = gone;
@@ -454,6 +455,10 @@ void scope_stop(Scope *scope, scope_gone_t gone, void *userdata) {
         if (sd_event_add_time_relative(sd_bus_get_event(scope->manager->bus), &scope->deadline, CLOCK_MONOTONIC,
                                        STOP_DEADLINE_USEC, 0, on_stop_deadline, scope) < 0)
                 log_message(LOG_WARNING, "Cannot watch the time that %s takes to stop", scope->unit);
+}
+
+void scope_stop(Scope *scope, scope_gone_t gone, void *userdata) {
+        want_stop(scope, gone, userdata);
         switch (scope->phase) {
         case SCOPE_ASKED:
         case SCOPE_CLEARING:
@@ -483,14 +488,12 @@ int scope_end_left_over(ScopeManager *manager, const char *unit, scope_gone_t go
         if (r < 0)
                 return r;
         scope->phase = SCOPE_STOPPING;
-        scope->stop_wanted = true;
-        scope->gone = gone;
-        scope->userdata = userdata;
         r = sd_bus_call_method_async(manager->bus, &scope->call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "KillUnit",
                                      on_left_over_killed, scope, "ssi", unit, "all", SIGKILL);
         if (r < 0) {
                 (void) scope_free(scope);
                 return r;
         }
+        want_stop(scope, gone, userdata);
         return 0;
 }
