@@ -2,10 +2,12 @@
 #include "service/state.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "service/spec.h"
 #include "util/fd.h"
@@ -107,6 +109,21 @@ static const char *read_unit(char *text, const char *name) {
         return unit;
 }
 
+/* A regular file of root's, or of the user's whom the service runs as. */
+static bool is_ours(int fd, const char *name) {
+        struct stat st;
+
+        return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* Whatever it is; a directory only when it is empty. */
+static void remove_foreign(int fd, const char *name) {
+        if (unlinkat(fd, name, 0) >= 0 || (errno == EISDIR && unlinkat(fd, name, AT_REMOVEDIR) >= 0))
+                log_message(LOG_WARNING, "Record %s is not one of berth's, removed", name);
+        else
+                log_message(LOG_WARNING, "Record %s is not one of berth's, and cannot be removed: %m", name);
+}
+
 int state_foreach(State *state, state_record_t callback, void *userdata) {
         DIR *directory;
         int fd;
@@ -125,12 +142,11 @@ int state_foreach(State *state, state_record_t callback, void *userdata) {
 
                 if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
                         continue;
-                if (spec_validate_name(name, NULL) >= 0 &&
+                if (spec_validate_name(name, NULL) >= 0 && is_ours(state->fd, name) &&
                     fd_read_file(state->fd, name, 1, RECORD_MAX, &text, NULL) >= 0)
                         unit = read_unit(text, name);
                 if (!unit) {
-                        log_message(LOG_WARNING, "Record %s is not one of berth's, removed", name);
-                        (void) unlinkat(state->fd, name, 0);
+                        remove_foreign(state->fd, name);
                         continue;
                 }
                 callback(name, unit, userdata);

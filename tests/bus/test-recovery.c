@@ -127,6 +127,56 @@ static void test_unit_is_unknown(void **state) {
         free(left);
 }
 
+static void test_foreign_records_are_removed(void **state) {
+        static const struct {
+                const char *name, *data;
+        } foreign[] = {
+                { "torn", "berth-container 1\nunit=berth-torn.sc" },
+                { "cut", "berth-container 1\nunit=berth-cut.scope\n" },
+                { "empty", "" },
+                { "ssh", RECORD("ssh.service") },
+                { "other", RECORD("berth-another.scope") },
+                { "future", "berth-container 2\nunit=berth-future.scope\nend\n" },
+                { "more", RECORD("berth-more.scope") "more\n" },
+                { "twice", RECORD("berth-twice.scope") RECORD("berth-twice.scope") },
+                { ".half.tmp", RECORD("berth-half.scope") },
+                { "bad name", RECORD("berth-bad\\x20name.scope") },
+                { "nobodys", RECORD("berth-nobodys.scope") },
+        };
+        Fixture *f = *state;
+        char *left, big[8192];
+
+        for (size_t i = 0; i < ELEMENTSOF(foreign); i++)
+                write_record(foreign[i].name, foreign[i].data);
+        assert_int_equal(chown(RECORDS "/nobodys", 65534, 65534), 0);
+        memset(big, '\n', sizeof(big) - 1);
+        big[sizeof(big) - 1] = 0;
+        write_record("big", big);
+        assert_int_equal(mkfifo(RECORDS "/fifo", 0600), 0);
+        assert_int_equal(mkdir(RECORDS "/directory", 0700), 0);
+        assert_int_equal(symlink("/run/elsewhere", RECORDS "/link"), 0);
+        {
+                _cleanup_fd_ int fd = open("/run/elsewhere", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+                assert_int_equal(
+                        fd_write_all(fd, RECORD("berth-link.scope"), strlen(RECORD("berth-link.scope"))), 0);
+        }
+
+        service_start(f, NULL);
+        assert_string_equal(f->systemd->log, "Get org.freedesktop.systemd1.Manager\n");
+        for (size_t i = 0; i < ELEMENTSOF(foreign); i++)
+                assert_non_null(strstr(f->service.text,
+                                       text("Record %s is not one of berth's, removed\n", foreign[i].name)));
+        for (size_t i = 0; i < 4; i++)
+                assert_non_null(strstr(f->service.text,
+                                       text("Record %s is not one of berth's, removed\n",
+                                            ((const char *[]) { "big", "fifo", "directory", "link" })[i])));
+        left = records();
+        assert_string_equal(left, "");
+        free(left);
+        assert_int_equal(unlink("/run/elsewhere"), 0);
+}
+
 /* systemd does not end them in time: that is said, and others are served meanwhile. */
 static void test_systemd_does_not_stop_them(void **state) {
         Fixture *f = *state;
@@ -160,6 +210,7 @@ static int run(void) {
                 TEST(test_left_overs_are_ended),
                 TEST(test_killed_during_a_start),
                 BARE(test_unit_is_unknown),
+                BARE(test_foreign_records_are_removed),
                 BARE(test_systemd_does_not_stop_them),
                 BARE(test_sigterm_meanwhile),
         };
