@@ -317,6 +317,7 @@ static int stop_running(Container *container, uint64_t timeout_usec) {
                 if (r >= 0)
                         return 0;
         }
+        container->init->kill_sent = true;
         return process_signal(container->init, SIGKILL);
 }
 
