@@ -214,6 +214,24 @@ size_t direct_count_mounts(void) {
         return n;
 }
 
+void direct_expect_fds(const Direct *d, size_t n) {
+        uint64_t end = now_usec() + DIRECT_MS * 1000ULL;
+
+        /* Those of a call are closed after its reply, and those of a connection after its end. */
+        while (direct_count_fds(d) > n) {
+                struct pollfd p = { .fd = d->pidfd, .events = POLLIN };
+
+                if (now_usec() > end) {
+                        char *list;
+
+                        (void) run_command(
+                                (const char *[]) { "ls", "-l", text("/proc/%d/fd", d->pid), NULL }, &list);
+                        fail_msg("%zu descriptors, and not %zu: %s", direct_count_fds(d), n, list);
+                }
+                assert_int_equal(poll(&p, 1, 1), 0);
+        }
+}
+
 void direct_expect_idle(const Direct *d) {
         uint64_t end = now_usec() + DIRECT_MS * 1000ULL;
 
@@ -238,6 +256,8 @@ static sd_bus *bus_on_fd(int fd) {
         assert_true(sd_bus_negotiate_fds(bus, true) >= 0);
         assert_true(sd_bus_start(bus) >= 0);
         assert_true(sd_bus_set_method_call_timeout(bus, CALL_TIMEOUT_USEC) >= 0);
+        /* Waits for the handshake: the other end has it among its descriptors from now on. */
+        assert_true(sd_bus_flush(bus) >= 0);
         return bus;
 }
 

@@ -63,6 +63,9 @@ uint64_t direct_cpu_ticks(const Direct *d);
 size_t direct_count_cgroups(const Direct *d);
 size_t direct_count_mounts(void);
 
+/* Waits until berthd has no more descriptors than this. */
+void direct_expect_fds(const Direct *d, size_t n);
+
 /* Waits until berthd has no other children and cgroups than an idle one has (berth-launch, its own group). */
 void direct_expect_idle(const Direct *d);
 

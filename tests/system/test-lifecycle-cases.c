@@ -54,17 +54,6 @@ static void send_run(const Direct *d, sd_bus *bus, const char *name, const Call 
         assert_true(sd_bus_flush(bus) >= 0);
 }
 
-/* Waits until berthd has no more descriptors than this. */
-static void await_fds(const Direct *d, size_t n) {
-        uint64_t end = now_usec() + MS * 1000ULL;
-
-        while (direct_count_fds(d) > n) {
-                if (now_usec() > end)
-                        fail_msg("%zu descriptors, and not %zu", direct_count_fds(d), n);
-                bus_until_usec(d->bus, now_usec() + 500);
-        }
-}
-
 static void fill_mounts(CallMount mounts[static CASE_MOUNTS]) {
         static const char *const options[] = { "size=64k", "mode=755", NULL };
         static char destinations[CASE_MOUNTS][16];
@@ -117,16 +106,16 @@ static void test_case_39_cancel_at_every_point_of_start(void **state) {
         };
         unsigned counts[2] = {}, by_connection = 0;
         Direct *d = *state;
-        uint64_t start, ticks;
+        uint64_t range, ticks;
         size_t n_fds;
 
         fill_mounts(mounts);
-        start = start_usec(d, d->bus, &call);
+        range = start_usec(d, d->bus, &call) * 3 / 2;
         direct_expect_idle(d);
         n_fds = direct_count_fds(d);
         srand(39);
         for (unsigned i = 0; i < ROUNDS; i++) {
-                uint64_t at = now_usec() + (uint64_t) rand() % (start * 3 / 2 + 1);
+                uint64_t at = now_usec() + (uint64_t) rand() % (range + 1);
                 _cleanup_bus_ sd_bus *caller = NULL;
                 const char *path = path_of("cancel");
                 sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -156,6 +145,8 @@ static void test_case_39_cancel_at_every_point_of_start(void **state) {
                                 fail_msg("cannot cancel: %s: %s", error.name, error.message);
                         assert_true(bus_until(caller, &answer.done, MS));
                         check_outcome(&answer, counts);
+                        /* The aim follows the load of the machine. */
+                        range = answer.failed ? range + range / 20 + 1 : range - range / 10;
                         /* One that had started and was stopped stays, as exited. */
                         if (i % 3 == 1 && !answer.failed) {
                                 assert_string_equal(get_s(d->bus, path, "State"), "exited");
@@ -165,7 +156,7 @@ static void test_case_39_cancel_at_every_point_of_start(void **state) {
                 if (i % 3 == 2) {
                         /* Until the end of the connection has been seen, and what it ended has ended: a start that
                          * came to be leaves an exited container. */
-                        await_fds(d, n_fds);
+                        direct_expect_fds(d, n_fds);
                         (void) call_container(d->bus, path, "Remove", NULL, "b", 0);
                 }
                 assert_int_equal(count_containers(d->bus), 0);
@@ -175,7 +166,7 @@ static void test_case_39_cancel_at_every_point_of_start(void **state) {
         if (counts[0] < 10 || counts[1] < 10)
                 fail_msg("%u started and %u were cancelled: badly aimed", counts[0], counts[1]);
         direct_expect_idle(d);
-        await_fds(d, n_fds);
+        direct_expect_fds(d, n_fds);
         ticks = direct_cpu_ticks(d);
         bus_until_usec(d->bus, now_usec() + 300000);
         /* It has nothing to do, and does that. */
@@ -219,12 +210,12 @@ static void test_a_client_killed_at_any_moment_of_start_leaves_nothing(void **st
                 assert_int_equal(kill(pid, SIGKILL), 0);
                 assert_int_equal(waitid(P_PID, (id_t) pid, &si, WEXITED), 0);
         }
-        await_fds(d, n_fds);
+        direct_expect_fds(d, n_fds);
         direct_expect_idle(d);
         while (count_containers(d->bus) > 0)
                 for (unsigned i = 0; i < 100; i++)
                         (void) call_container(d->bus, path_of(text("victim-%u", i)), "Remove", NULL, "b", 0);
-        await_fds(d, n_fds);
+        direct_expect_fds(d, n_fds);
 }
 
 static void test_a_launch_over_its_time_ends_and_names_the_stage(void **state) {
@@ -287,9 +278,9 @@ static void test_case_42_two_hundred_deaths_in_one_tick(void **state) {
 
         answers = calloc(DEATHS, sizeof(*answers));
         assert_non_null(answers);
-        /* They are told of everything and never read a byte. */
+        /* They are told of everything from here on, and never read a byte of it. */
         for (unsigned i = 0; i < 20; i++)
-                (void) direct_connect(d);
+                (void) count_containers(direct_connect(d));
         for (unsigned i = 0; i < DEATHS; i++)
                 send_run(d, d->bus, text("death-%u", i), &call, &answers[i]);
         for (unsigned i = 0; i < DEATHS; i++) {
@@ -376,7 +367,7 @@ static void test_case_44_every_process_is_reaped(void **state) {
         }
         /* berth-launch; neither a running child nor a zombie. */
         assert_int_equal(direct_count_children(d), 1);
-        assert_int_equal(direct_count_fds(d), n_fds);
+        direct_expect_fds(d, n_fds);
         assert_int_equal(direct_count_cgroups(d), 0);
 }
 
@@ -403,7 +394,7 @@ static void race_for_a_name(Direct *d, const Call *call) {
         assert_int_equal(direct_count_children(d), 2);
         must_remove(d->bus, path_of("x"));
         direct_expect_idle(d);
-        assert_in_range(direct_count_fds(d), 1, n_fds + 2);
+        direct_expect_fds(d, n_fds);
 }
 
 static void test_case_45_the_same_name_twice_at_once(void **state) {

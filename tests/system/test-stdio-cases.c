@@ -56,7 +56,7 @@ static void test_case_31_end_of_input_reaches_the_program(void **state) {
                 if (i == 0)
                         n_fds = direct_count_fds(d);
         }
-        assert_int_equal(direct_count_fds(d), n_fds);
+        direct_expect_fds(d, n_fds);
 }
 
 static void test_case_31_null_is_an_input_that_has_ended(void **state) {
