@@ -42,6 +42,7 @@ struct Connection {
         Client *peer;     /* owned reference; NULL on a bus */
         TAILQ_HEAD(, Client) clients; /* of a bus: each referenced, each with a Lookup */
         ManagerObserver observer;
+        bool observing;
         bool closing;
         sd_event_source *close_later;
         connection_closed_t closed;
@@ -278,6 +279,20 @@ static int driver_nothing(sd_bus_message *message, void *userdata, sd_bus_error 
         return sd_bus_reply_method_return(message, NULL);
 }
 
+static void observe(Connection *connection) {
+        if (connection->observing)
+                return;
+        manager_observe(connection->manager, &connection->observer);
+        connection->observing = true;
+}
+
+/* Signals begin with the peer's first message. One that takes us for a bus says Hello then, and gives up when anything
+ * else comes before the answer. */
+static int on_first_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        observe(userdata);
+        return 0;
+}
+
 static const sd_bus_vtable driver_vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_METHOD("Hello", NULL, "s", driver_hello, SD_BUS_VTABLE_UNPRIVILEGED),
@@ -360,7 +375,6 @@ static int connection_alloc(Manager *manager, sd_bus *bus, connection_closed_t c
                 .exited = on_exited,
                 .userdata = connection,
         };
-        manager_observe(manager, &connection->observer);
         *ret = connection;
         return 0;
 }
@@ -368,7 +382,8 @@ static int connection_alloc(Manager *manager, sd_bus *bus, connection_closed_t c
 Connection *connection_free(Connection *connection) {
         if (!connection)
                 return NULL;
-        manager_unobserve(connection->manager, &connection->observer);
+        if (connection->observing)
+                manager_unobserve(connection->manager, &connection->observer);
         while (!TAILQ_EMPTY(&connection->clients))
                 forget_client(TAILQ_FIRST(&connection->clients));
         if (connection->peer)
@@ -411,6 +426,7 @@ int connection_new_bus(Manager *manager, sd_bus *bus, connection_closed_t closed
         r = attach(connection);
         if (r < 0)
                 return r;
+        observe(connection);
         *ret = TAKE_PTR(connection);
         return 0;
 }
@@ -476,6 +492,9 @@ int connection_new_private(Manager *manager, int fd, connection_closed_t closed,
                 return r;
         TAKE_FD(owned);
         r = connection_alloc(manager, bus, closed, userdata, &connection);
+        if (r < 0)
+                return r;
+        r = sd_bus_add_filter(bus, NULL, on_first_message, connection);
         if (r < 0)
                 return r;
         r = sd_bus_add_object_vtable(bus, NULL, DRIVER_PATH, DRIVER_NAME, driver_vtable, connection);
