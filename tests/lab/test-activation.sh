@@ -26,7 +26,11 @@ like "an ordinary user is refused" "$output" 'Access denied'
 output=$(run_user busctl call org.berth1 /org/berth1 org.berth1.Manager RunContainer 'sa{sv}a{sv}' x \
         2 RootDirectory s / Command as 1 true 0 2>&1)
 like "an ordinary user can start nothing" "$output" 'Access denied'
-is "a refused call does not start the service" "$(run systemctl is-active berthd.service)" inactive
+# dbus-broker looks at the policy when the service is there.
+if [[ ${LAB_BUS:-daemon} == daemon ]]; then
+        is "a refused call does not start the service" "$(run systemctl is-active berthd.service)" inactive
+fi
+run systemctl stop berthd.service
 output=$(run_user busctl call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus \
         RequestName su org.berth1 0 2>&1)
 like "an ordinary user can't take the name" "$output" '[Aa]ccess denied|not allowed'
