@@ -8,6 +8,7 @@
 
 #define BERTH_INTERFACE_MANAGER "org.berth1.Manager"
 #define BERTH_INTERFACE_CONTAINER "org.berth1.Container"
+#define BERTH_INTERFACE_PROCESS "org.berth1.Process"
 
 #define BERTH_ERROR(name) "org.berth1.Error." name
 #define BERTH_ERROR_NO_SUCH_CONTAINER BERTH_ERROR("NoSuchContainer")

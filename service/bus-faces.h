@@ -4,6 +4,7 @@
 
 #include <systemd/sd-bus.h>
 
+#include "service/authorize.h"
 #include "service/connection.h"
 #include "service/container.h"
 
@@ -17,6 +18,22 @@ int container_bus_attach(Connection *connection);
 void container_bus_changed(Connection *connection, Container *container, const char *const *properties);
 void container_bus_started(Connection *connection, Container *container);
 void container_bus_exited(Connection *connection, Container *container);
+
+/* process-bus.c: org.berth1.Process. */
+int process_bus_attach(Connection *connection);
+void process_bus_added(Connection *connection, Exec *exec);
+void process_bus_exited(Connection *connection, Exec *exec);
+void process_bus_removed(Connection *connection, const Exec *exec);
+int process_bus_path(const Exec *exec, char **ret);
+
+/* What handlers of both interfaces begin with: who calls, and whether they may. */
+int bus_begin(sd_bus_message *message, Action action, Client **ret, sd_bus_error *error);
+
+/* What handlers of calls that are answered later end with: an accepted call keeps its message until `done`. */
+int bus_accepted(sd_bus_message *message, int r);
+
+/* The answer to Wait. */
+void process_bus_wait_done(Process *process, const sd_bus_error *error, void *userdata);
 
 /* The object path of a container, malloced. */
 int container_bus_path(const Container *container, char **ret);

@@ -24,16 +24,16 @@
 static const char *const mount_points[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
 struct CgroupTree {
-        int own;        /* owned: the service's own group */
-        int fd;         /* owned: berth-<pid> below it */
-        char *path;     /* owned: of berth-<pid> in the hierarchy */
+        int own;    /* owned: the service's own group */
+        int fd;     /* owned: berth-<pid> below it */
+        char *path; /* owned: of berth-<pid> in the hierarchy */
         char name[32];
         bool memory, pids;
 };
 
 struct Cgroup {
-        CgroupTree *tree; /* borrowed */
-        int fd;           /* owned */
+        CgroupTree *tree;  /* borrowed */
+        int fd;            /* owned */
         char *name, *path; /* owned */
 };
 
@@ -68,6 +68,18 @@ static int open_hierarchy(void) {
                         return TAKE_FD(fd);
         }
         return -EOPNOTSUPP;
+}
+
+int cgroup_open(const char *path) {
+        _cleanup_fd_ int root = -EBADF;
+        int fd;
+
+        root = open_hierarchy();
+        if (root < 0)
+                return root;
+        fd = openat(root, path[0] == '/' && path[1] ? path + 1 : ".",
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
 }
 
 bool cgroup_host_has(const char *controller) {
@@ -144,7 +156,8 @@ CgroupTree *cgroup_tree_free(CgroupTree *tree) {
 }
 
 bool cgroup_tree_has(const CgroupTree *tree, const char *controller) {
-        return strcmp(controller, "memory") == 0 ? tree->memory : strcmp(controller, "pids") == 0 && tree->pids;
+        return strcmp(controller, "memory") == 0 ? tree->memory
+                                                 : strcmp(controller, "pids") == 0 && tree->pids;
 }
 
 static int write_limit(int fd, const char *file, uint64_t value) {

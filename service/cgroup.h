@@ -13,6 +13,9 @@
  * none. */
 int cgroup_of_process(pid_t pid, char **ret);
 
+/* The directory of a group in the unified hierarchy. A descriptor of the caller's, or negative errno. */
+int cgroup_open(const char *path);
+
 /* Whether systemd can set limits of a controller ("memory", "pids") on this host: it has it in the unified hierarchy or, on
  * an older host, in one of its own. */
 bool cgroup_host_has(const char *controller);

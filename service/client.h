@@ -12,12 +12,12 @@
 
 typedef struct Client {
         unsigned n_ref;
-        uid_t uid;      /* (uid_t) -1 until it is known */
-        pid_t pid;      /* for display */
-        char *name;     /* owned: unique name, or NULL on a private connection */
+        uid_t uid;  /* (uid_t) -1 until it is known */
+        pid_t pid;  /* for display */
+        char *name; /* owned: unique name, or NULL on a private connection */
         bool private_connection;
         bool gone;
-        void *lookup;   /* the connection's own: what waits for the credentials (connection.c) */
+        void *lookup;             /* the connection's own: what waits for the credentials (connection.c) */
         TAILQ_ENTRY(Client) link; /* of its connection */
 } Client;
 

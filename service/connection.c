@@ -37,9 +37,9 @@ typedef struct Lookup {
 } Lookup;
 
 struct Connection {
-        Manager *manager; /* borrowed */
-        sd_bus *bus;      /* owned reference */
-        Client *peer;     /* owned reference; NULL on a bus */
+        Manager *manager;             /* borrowed */
+        sd_bus *bus;                  /* owned reference */
+        Client *peer;                 /* owned reference; NULL on a bus */
         TAILQ_HEAD(, Client) clients; /* of a bus: each referenced, each with a Lookup */
         ManagerObserver observer;
         bool observing;
@@ -65,8 +65,8 @@ static Client *find_client(Connection *connection, const char *name) {
         Client *client;
 
         TAILQ_FOREACH(client, &connection->clients, link)
-                if (strcmp(client->name, name) == 0)
-                        return client;
+        if (strcmp(client->name, name) == 0)
+                return client;
         return NULL;
 }
 
@@ -162,10 +162,10 @@ static int on_credentials(sd_bus_message *message, void *userdata, sd_bus_error 
         /* Now the calls come in again, in their order, and find their client. */
         lookup->replaying = true;
         TAILQ_FOREACH(held, &lookup->held, link)
-                if (sd_bus_enqueue_for_read(lookup->connection->bus, held->message) < 0) {
-                        forget_client(lookup->client);
-                        break;
-                }
+        if (sd_bus_enqueue_for_read(lookup->connection->bus, held->message) < 0) {
+                forget_client(lookup->client);
+                break;
+        }
         return 0;
 }
 
@@ -194,8 +194,9 @@ static int begin_lookup(Connection *connection, const char *name, Client **ret) 
         /* First the match, then the question: whoever leaves after the answer is noticed. */
         r = sd_bus_add_match_async(connection->bus, &lookup->gone, rule, on_owner_changed, NULL, lookup);
         if (r >= 0)
-                r = sd_bus_call_method_async(connection->bus, &lookup->call, DRIVER_NAME, DRIVER_PATH, DRIVER_NAME,
-                                             "GetConnectionCredentials", on_credentials, lookup, "s", name);
+                r = sd_bus_call_method_async(connection->bus, &lookup->call, DRIVER_NAME, DRIVER_PATH,
+                                             DRIVER_NAME, "GetConnectionCredentials", on_credentials, lookup,
+                                             "s", name);
         if (r < 0) {
                 (void) sd_bus_slot_unref(lookup->gone);
                 free(lookup);
@@ -211,8 +212,8 @@ bool connection_has_held_calls(const Connection *connection) {
         const Client *client;
 
         TAILQ_FOREACH(client, &connection->clients, link)
-                if (!TAILQ_EMPTY(&((const Lookup *) client->lookup)->held))
-                        return true;
+        if (!TAILQ_EMPTY(&((const Lookup *) client->lookup)->held))
+                return true;
         return false;
 }
 
@@ -319,12 +320,13 @@ static int on_close_later(sd_event_source *source, void *userdata) {
 static void check_backlog(Connection *connection) {
         uint64_t n;
 
-        if (!connection->peer || connection->closing ||
-            sd_bus_get_n_queued_write(connection->bus, &n) < 0 || n < PRIVATE_BACKLOG_MAX)
+        if (!connection->peer || connection->closing || sd_bus_get_n_queued_write(connection->bus, &n) < 0 ||
+            n < PRIVATE_BACKLOG_MAX)
                 return;
         log_message(LOG_WARNING, "A client left %u messages unread and is cut off", PRIVATE_BACKLOG_MAX);
         connection->closing = true;
-        if (sd_event_add_defer(connection->manager->event, &connection->close_later, on_close_later, connection) < 0)
+        if (sd_event_add_defer(connection->manager->event, &connection->close_later, on_close_later,
+                               connection) < 0)
                 connection->closing = false;
 }
 
@@ -353,6 +355,20 @@ static void on_exited(Container *container, void *userdata) {
         container_bus_exited(userdata, container);
 }
 
+static void on_exec_added(Exec *exec, void *userdata) {
+        process_bus_added(userdata, exec);
+        check_backlog(userdata);
+}
+
+static void on_exec_exited(Exec *exec, void *userdata) {
+        process_bus_exited(userdata, exec);
+}
+
+static void on_exec_removed(const Exec *exec, void *userdata) {
+        process_bus_removed(userdata, exec);
+        check_backlog(userdata);
+}
+
 /* ---- life ----------------------------------------------------------------------------------------------------- */
 
 static int connection_alloc(Manager *manager, sd_bus *bus, connection_closed_t closed, void *userdata,
@@ -373,6 +389,9 @@ static int connection_alloc(Manager *manager, sd_bus *bus, connection_closed_t c
                 .changed = on_changed,
                 .started = on_started,
                 .exited = on_exited,
+                .exec_added = on_exec_added,
+                .exec_exited = on_exec_exited,
+                .exec_removed = on_exec_removed,
                 .userdata = connection,
         };
         *ret = connection;
@@ -400,8 +419,8 @@ static int attach(Connection *connection) {
         int r;
 
         r = sd_bus_match_signal_async(connection->bus, NULL, "org.freedesktop.DBus.Local",
-                                      "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local", "Disconnected",
-                                      on_disconnected, NULL, connection);
+                                      "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local",
+                                      "Disconnected", on_disconnected, NULL, connection);
         if (r < 0)
                 return r;
         r = sd_bus_add_object_manager(connection->bus, NULL, BERTH_PATH);
@@ -410,10 +429,14 @@ static int attach(Connection *connection) {
         r = manager_bus_attach(connection);
         if (r < 0)
                 return r;
-        return container_bus_attach(connection);
+        r = container_bus_attach(connection);
+        if (r < 0)
+                return r;
+        return process_bus_attach(connection);
 }
 
-int connection_new_bus(Manager *manager, sd_bus *bus, connection_closed_t closed, void *userdata, Connection **ret) {
+int connection_new_bus(Manager *manager, sd_bus *bus, connection_closed_t closed, void *userdata,
+                       Connection **ret) {
         _cleanup_(connection_freep) Connection *connection = NULL;
         int r;
 
@@ -481,7 +504,8 @@ static int read_peer(sd_bus *bus, Client **ret) {
         return 0;
 }
 
-int connection_new_private(Manager *manager, int fd, connection_closed_t closed, void *userdata, Connection **ret) {
+int connection_new_private(Manager *manager, int fd, connection_closed_t closed, void *userdata,
+                           Connection **ret) {
         _cleanup_(connection_freep) Connection *connection = NULL;
         _cleanup_(sd_bus_unrefp) sd_bus *bus = NULL;
         _cleanup_fd_ int owned = fd;

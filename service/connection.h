@@ -16,10 +16,12 @@ typedef struct Connection Connection;
 typedef void (*connection_closed_t)(Connection *connection, void *userdata);
 
 /* Serves on a bus that is connected, or will be. Takes a reference. */
-int connection_new_bus(Manager *manager, sd_bus *bus, connection_closed_t closed, void *userdata, Connection **ret);
+int connection_new_bus(Manager *manager, sd_bus *bus, connection_closed_t closed, void *userdata,
+                       Connection **ret);
 
 /* Serves a peer at the other end of this stream socket; takes the descriptor in any case. */
-int connection_new_private(Manager *manager, int fd, connection_closed_t closed, void *userdata, Connection **ret);
+int connection_new_private(Manager *manager, int fd, connection_closed_t closed, void *userdata,
+                           Connection **ret);
 
 /* Drops the connection; its clients count as gone. Returns NULL. */
 Connection *connection_free(Connection *connection);

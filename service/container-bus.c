@@ -54,7 +54,7 @@ static void empty_done(Container *container, const sd_bus_error *error, void *us
                 (void) sd_bus_reply_method_return(call, NULL);
 }
 
-static void wait_done(Process *process, const sd_bus_error *error, void *userdata) {
+void process_bus_wait_done(Process *process, const sd_bus_error *error, void *userdata) {
         _cleanup_bus_message_ sd_bus_message *call = userdata;
 
         if (error)
@@ -65,13 +65,13 @@ static void wait_done(Process *process, const sd_bus_error *error, void *userdat
 }
 
 /* What every handler needs first: who calls, and whether they may. */
-static int begin(sd_bus_message *message, Action action, Client **ret, sd_bus_error *error) {
+int bus_begin(sd_bus_message *message, Action action, Client **ret, sd_bus_error *error) {
         *ret = connection_client(connection_of_call(message), message);
         return authorize(*ret, action, error);
 }
 
 /* What every handler does last: an accepted call keeps its message until `done`. */
-static int accepted(sd_bus_message *message, int r) {
+int bus_accepted(sd_bus_message *message, int r) {
         if (r < 0) {
                 (void) sd_bus_message_unref(message);
                 return r;
@@ -88,11 +88,50 @@ static int method_start(sd_bus_message *message, void *userdata, sd_bus_error *e
         r = options_bus_read(message, &options, error);
         if (r < 0)
                 return r;
-        r = begin(message, ACTION_RUN, &client, error);
+        r = bus_begin(message, ACTION_RUN, &client, error);
         if (r < 0)
                 return r;
-        return accepted(message, container_start(container, &options, client, start_done,
-                                                 sd_bus_message_ref(message), error));
+        return bus_accepted(message, container_start(container, &options, client, start_done,
+                                                     sd_bus_message_ref(message), error));
+}
+
+static void exec_done(Process *process, const sd_bus_error *error, void *userdata) {
+        _cleanup_bus_message_ sd_bus_message *call = userdata, *reply = NULL;
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        if (error) {
+                bus_reply_error(call, error);
+                return;
+        }
+        r = sd_bus_message_new_method_return(call, &reply);
+        if (r >= 0)
+                r = process_bus_path(exec_of(process), &path);
+        if (r >= 0)
+                r = sd_bus_message_append(reply, "o", path);
+        if (r >= 0)
+                r = process_bus_append_stdio(reply, process);
+        if (r >= 0)
+                r = sd_bus_message_send(reply);
+        if (r < 0)
+                (void) sd_bus_reply_method_errno(call, r, NULL);
+}
+
+static int method_exec(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        _cleanup_options_ StartOptions options = START_OPTIONS_INIT;
+        Container *container = userdata;
+        _cleanup_spec_ Spec *spec = NULL;
+        Client *client;
+        int r;
+
+        r = spec_bus_read_exec(message, container->spec, &spec, &options, error);
+        if (r < 0)
+                return r;
+        r = bus_begin(message, ACTION_RUN, &client, error);
+        if (r < 0)
+                return r;
+        return bus_accepted(message, exec_start(container, TAKE_PTR(spec), &options, client, exec_done,
+                                                sd_bus_message_ref(message), error));
 }
 
 static int method_stop(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -104,11 +143,11 @@ static int method_stop(sd_bus_message *message, void *userdata, sd_bus_error *er
         r = sd_bus_message_read(message, "t", &timeout_usec);
         if (r < 0)
                 return r;
-        r = begin(message, ACTION_MANAGE, &client, error);
+        r = bus_begin(message, ACTION_MANAGE, &client, error);
         if (r < 0)
                 return r;
-        return accepted(message, container_stop(container, timeout_usec, client, empty_done,
-                                                sd_bus_message_ref(message), error));
+        return bus_accepted(message, container_stop(container, timeout_usec, client, empty_done,
+                                                    sd_bus_message_ref(message), error));
 }
 
 static int method_wait(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -116,11 +155,11 @@ static int method_wait(sd_bus_message *message, void *userdata, sd_bus_error *er
         Client *client;
         int r;
 
-        r = begin(message, ACTION_WATCH, &client, error);
+        r = bus_begin(message, ACTION_WATCH, &client, error);
         if (r < 0)
                 return r;
-        return accepted(message,
-                        container_wait(container, client, wait_done, sd_bus_message_ref(message), error));
+        return bus_accepted(message, container_wait(container, client, process_bus_wait_done,
+                                                    sd_bus_message_ref(message), error));
 }
 
 static int method_remove(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -131,11 +170,11 @@ static int method_remove(sd_bus_message *message, void *userdata, sd_bus_error *
         r = sd_bus_message_read(message, "b", &force);
         if (r < 0)
                 return r;
-        r = begin(message, ACTION_MANAGE, &client, error);
+        r = bus_begin(message, ACTION_MANAGE, &client, error);
         if (r < 0)
                 return r;
-        return accepted(message, container_remove(container, force, client, empty_done,
-                                                  sd_bus_message_ref(message), error));
+        return bus_accepted(message, container_remove(container, force, client, empty_done,
+                                                      sd_bus_message_ref(message), error));
 }
 
 /* ---- calls that are answered at once ---------------------------------------------------------------------------- */
@@ -148,7 +187,7 @@ static int method_signal(sd_bus_message *message, void *userdata, sd_bus_error *
         r = sd_bus_message_read(message, "i", &signal);
         if (r < 0)
                 return r;
-        r = begin(message, ACTION_MANAGE, &client, error);
+        r = bus_begin(message, ACTION_MANAGE, &client, error);
         if (r < 0)
                 return r;
         r = container_signal(container, signal, error);
@@ -166,7 +205,7 @@ static int method_resize(sd_bus_message *message, void *userdata, sd_bus_error *
         r = sd_bus_message_read(message, "qq", &rows, &columns);
         if (r < 0)
                 return r;
-        r = begin(message, ACTION_MANAGE, &client, error);
+        r = bus_begin(message, ACTION_MANAGE, &client, error);
         if (r < 0)
                 return r;
         r = container_resize(container, rows, columns, error);
@@ -228,10 +267,37 @@ static int get_annotations(sd_bus *bus, const char *path, const char *interface,
         return sd_bus_message_close_container(reply);
 }
 
+static int get_processes(sd_bus *bus, const char *path, const char *interface, const char *property,
+                         sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        Container *container = userdata;
+        Exec *exec;
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "o");
+        if (r < 0)
+                return r;
+        TAILQ_FOREACH(exec, &container->execs, link) {
+                _cleanup_free_ char *process = NULL;
+
+                if (!exec->shown)
+                        continue;
+                r = process_bus_path(exec, &process);
+                if (r < 0)
+                        return r;
+                r = sd_bus_message_append(reply, "o", process);
+                if (r < 0)
+                        return r;
+        }
+        return sd_bus_message_close_container(reply);
+}
+
 static const sd_bus_vtable container_vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_METHOD_WITH_ARGS("Start", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sh}", stdio),
                                 method_start, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Exec", SD_BUS_ARGS("a{sv}", process),
+                                SD_BUS_RESULT("o", process, "a{sh}", stdio), method_exec,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Resize", SD_BUS_ARGS("q", rows, "q", columns), SD_BUS_NO_RESULT,
                                 method_resize, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Signal", SD_BUS_ARGS("i", signal), SD_BUS_NO_RESULT, method_signal,
@@ -258,6 +324,7 @@ static const sd_bus_vtable container_vtable[] = {
         SD_BUS_PROPERTY("CreatedUSec", "t", get_created, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("StartedUSec", "t", get_started, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("ExitedUSec", "t", get_exited, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Processes", "ao", get_processes, 0, SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION),
         SD_BUS_PROPERTY("Annotations", "a{ss}", get_annotations, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Rows", "q", get_rows, 0, 0),
         SD_BUS_PROPERTY("Columns", "q", get_columns, 0, 0),

@@ -157,12 +157,10 @@ static int begin_launch(Container *container, sd_bus_error *error) {
         size_t plan_size;
         int r;
 
-        if (spec->seccomp == SPEC_SECCOMP_DEFAULT) {
-                r = seccomp_cache_get_default(manager->filters, spec->capabilities, &filter, error);
-                if (r < 0)
-                        return process_set_failure(container->init, LAUNCH_STAGE_SECCOMP, r,
-                                                   "default profile", error);
-        }
+        r = manager_get_filter(manager, spec, &filter, error);
+        if (r < 0)
+                return process_set_failure(container->init, LAUNCH_STAGE_SECCOMP, r, "default profile",
+                                           error);
         r = make_terminal(container, size, &terminal, error);
         if (r < 0)
                 return r;
@@ -170,23 +168,8 @@ static int begin_launch(Container *container, sd_bus_error *error) {
         if (r < 0)
                 return r;
 
-        context = (PlanContext) {
-                .name = container->name,
-                .user_namespace = manager->own_user_namespace,
-                .one_id = manager->own_user_namespace && user_map_one_id(&manager->user_map),
-                .send_devpts = manager->own_user_namespace,
-                .cgroup_gate = manager->scopes,
-                .die_with_parent = manager->die_with_parent,
-                .capabilities_lacking = manager->own_user_namespace ? 0 : manager->capabilities_lacking,
-                .n_throttle = manager->n_throttle,
-                .rows = size.rows,
-                .columns = size.columns,
-                .x_pixels = size.x_pixels,
-                .y_pixels = size.y_pixels,
-                .filter = filter ? filter->program : NULL,
-                .n_filter = filter ? filter->n : 0,
-                .filter_flags = filter ? filter->flags : 0,
-        };
+        context = manager_plan_context(manager, size, filter);
+        context.name = container->name;
         r = plan_build(spec, &context, &plan, &plan_size);
         if (r < 0)
                 return process_set_failure(container->init, LAUNCH_STAGE_CLONE, r, "plan", error);
@@ -206,8 +189,9 @@ static int begin_launch(Container *container, sd_bus_error *error) {
 
 int container_start(Container *container, StartOptions *options, Client *client, process_done_t done,
                     void *userdata, sd_bus_error *error) {
-        static const char *const changed[] = { "State",      "ExitCode",    "ExitStatus",  "Result",
-                                               "ExitedUSec", "StartedUSec", "FailedStage", "Unit", NULL };
+        static const char *const changed[] = { "State",       "ExitCode",   "ExitStatus",
+                                               "Result",      "ExitedUSec", "StartedUSec",
+                                               "FailedStage", "Unit",       NULL };
         _cleanup_options_ StartOptions given = options_take(options);
         int r;
 
@@ -224,6 +208,8 @@ int container_start(Container *container, StartOptions *options, Client *client,
         r = options_validate(&given, container->spec, error);
         if (r < 0)
                 return r;
+        if (given.on_disconnect == ON_DISCONNECT_DEFAULT)
+                given.on_disconnect = container->spec->terminal ? ON_DISCONNECT_KILL : ON_DISCONNECT_KEEP;
         r = process_prepare_start(container->init, container->spec, &given, client, done, userdata);
         if (r < 0)
                 return r;

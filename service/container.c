@@ -64,6 +64,7 @@ int container_new(Manager *manager, const char *name, Spec *spec, uid_t owner, C
         container->created_usec = now_realtime();
         container->devpts = -EBADF;
         TAILQ_INIT(&container->pending);
+        TAILQ_INIT(&container->execs);
         container->name = strdup(name);
         if (!container->name)
                 return -ENOMEM;
@@ -97,6 +98,7 @@ Container *container_unref(Container *container) {
         if (--container->n_ref > 0)
                 return NULL;
         assert(TAILQ_EMPTY(&container->pending));
+        assert(TAILQ_EMPTY(&container->execs));
         (void) sd_event_source_disable_unref(container->kill_timer);
         (void) sd_event_source_disable_unref(container->expiry);
         (void) process_unref(container->init);
@@ -189,8 +191,9 @@ void container_release_run(Container *container) {
 }
 
 static void on_init_exited(Process *init) {
-        static const char *const changed[] = { "State",  "PID",        "ExitCode",     "ExitStatus",
-                                               "Result", "ExitedUSec", "ControlGroup", "Unit", NULL };
+        static const char *const changed[] = { "State",        "PID",    "ExitCode",
+                                               "ExitStatus",   "Result", "ExitedUSec",
+                                               "ControlGroup", "Unit",   NULL };
         _cleanup_(container_unrefp) Container *container = container_ref(container_of(init));
         bool remove;
 
@@ -230,6 +233,7 @@ void container_on_start_failed(Container *container) {
         container_release_run(container);
         container->state = CONTAINER_CREATED;
         log_container(LOG_NOTICE, container->name, container->unit, "Start failed: %s", failure.message);
+        exec_container_ending(container);
         manager_notify_changed(container->manager, container, changed);
         if (remove)
                 manager_unlink(container->manager, container);
@@ -258,6 +262,7 @@ static void on_init_running(Process *init) {
                       container->name, init->pid);
         manager_notify_changed(container->manager, container, changed);
         manager_notify_started(container->manager, container);
+        exec_container_running(container);
 }
 
 const ProcessHandler container_init_handler = {
@@ -308,6 +313,7 @@ static int stop_running(Container *container, uint64_t timeout_usec) {
         if (container->state == CONTAINER_RUNNING) {
                 container->state = CONTAINER_STOPPING;
                 container->kill_at_usec = UINT64_MAX;
+                exec_container_ending(container);
                 manager_notify_changed(container->manager, container, changed);
                 if (timeout_usec > 0)
                         (void) process_signal(container->init, container->spec->stop_signal);
@@ -452,6 +458,7 @@ void container_client_gone(Container *container, Client *client) {
         /* A Stop goes on without its call; a Remove's call is what remembers it, and stays. */
         while ((pending = pending_find(container, CONTAINER_PENDING_STOP, client)))
                 pending_answer(container, pending, &gone);
+        exec_client_gone(container, client);
         if (process_client_gone(container->init, client) && container->state == CONTAINER_RUNNING)
                 (void) container_stop(container, SPEC_INFINITY, NULL, NULL, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <systemd/sd-bus.h>
 
 #include "service/client.h"
+#include "service/exec.h"
 #include "service/launcher.h"
 #include "service/options.h"
 #include "service/process.h"
@@ -62,6 +63,10 @@ struct Container {
         uint64_t created_usec; /* CLOCK_REALTIME */
         char *control_group;   /* owned, or NULL while it has none */
         Process *init;         /* owned reference; there from the beginning, through all runs */
+
+        TAILQ_HEAD(, Exec) execs; /* each referenced: those that start, run, or have a record */
+        unsigned n_execs;
+        uint64_t last_exec; /* the number given last */
 
         /* One run */
         int devpts;                  /* owned: the container's devpts, as a descriptor of the mount */

@@ -48,31 +48,46 @@ static int read_value(sd_bus_message *message, const DictKey *key, const char *e
         return sd_bus_message_exit_container(message);
 }
 
-int dict_bus_read(sd_bus_message *message, const DictKey *keys, size_t n_keys, const char *error_name,
-                  void *target, sd_bus_error *error) {
+/* A key by its name: its table, its place among all keys. NULL when it is in none. */
+static const DictKey *find(const DictTable *tables, size_t n_tables, const char *name,
+                           const DictTable **ret_table, size_t *ret_place) {
+        size_t place = 0;
+
+        for (const DictTable *t = tables; t < tables + n_tables; t++)
+                for (size_t i = 0; i < t->n_keys; i++, place++)
+                        if (strcmp(t->keys[i].name, name) == 0) {
+                                *ret_table = t;
+                                *ret_place = place;
+                                return t->keys + i;
+                        }
+        return NULL;
+}
+
+int dict_bus_read(sd_bus_message *message, const DictTable *tables, size_t n_tables, const char *error_name,
+                  sd_bus_error *error) {
         bool seen[DICT_KEYS_MAX] = {};
         int r;
 
-        assert(n_keys <= DICT_KEYS_MAX);
         r = sd_bus_message_enter_container(message, 'a', "{sv}");
         if (r < 0)
                 return r;
         while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+                const DictTable *table;
+                const DictKey *key;
                 const char *name;
-                size_t i;
+                size_t place;
 
                 r = sd_bus_message_read_basic(message, 's', &name);
                 if (r < 0)
                         return r;
-                for (i = 0; i < n_keys; i++)
-                        if (strcmp(keys[i].name, name) == 0)
-                                break;
-                if (i == n_keys)
+                key = find(tables, n_tables, name, &table, &place);
+                if (!key)
                         return sd_bus_error_setf(error, error_name, "Unknown key %s.", QUOTE(name));
-                if (seen[i])
+                assert(place < DICT_KEYS_MAX);
+                if (seen[place])
                         return sd_bus_error_setf(error, error_name, "%s: is given twice.", name);
-                seen[i] = true;
-                r = read_value(message, &keys[i], error_name, target, error);
+                seen[place] = true;
+                r = read_value(message, key, error_name, table->target, error);
                 if (r < 0)
                         return r;
                 r = sd_bus_message_exit_container(message);

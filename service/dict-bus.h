@@ -27,10 +27,17 @@ struct DictKey {
         void (*set)(void); /* cast to the type that `read` knows */
 };
 
+/* Keys that are read into one target. */
+typedef struct DictTable {
+        const DictKey *keys;
+        size_t n_keys;
+        void *target;
+} DictTable;
+
 /* Reads the a{sv} at the current position. Errors in the dictionary itself are of error_name and name the
  * key. */
-int dict_bus_read(sd_bus_message *message, const DictKey *keys, size_t n_keys, const char *error_name,
-                  void *target, sd_bus_error *error);
+int dict_bus_read(sd_bus_message *message, const DictTable *tables, size_t n_tables, const char *error_name,
+                  sd_bus_error *error);
 
 /* Reads an `as` of at most max strings. *ret is a malloced, NULL-terminated array, never NULL; its
  * strings are the message's. -E2BIG beyond max. */

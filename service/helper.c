@@ -84,8 +84,8 @@ static int spawn(char *const argv[], pid_t *ret) {
         return -r;
 }
 
-int helper_start(sd_event *event, char *const argv[], uint64_t timeout_usec, helper_exited_t callback, void *userdata,
-                 Helper **ret) {
+int helper_start(sd_event *event, char *const argv[], uint64_t timeout_usec, helper_exited_t callback,
+                 void *userdata, Helper **ret) {
         _cleanup_(helper_freep) Helper *helper = NULL;
         pid_t pid;
         int r;
@@ -111,8 +111,8 @@ int helper_start(sd_event *event, char *const argv[], uint64_t timeout_usec, hel
         if (r < 0)
                 return r;
         if (timeout_usec != UINT64_MAX) {
-                r = sd_event_add_time_relative(event, &helper->deadline, CLOCK_MONOTONIC, timeout_usec, 0, on_deadline,
-                                               helper);
+                r = sd_event_add_time_relative(event, &helper->deadline, CLOCK_MONOTONIC, timeout_usec, 0,
+                                               on_deadline, helper);
                 if (r < 0)
                         return r;
         }

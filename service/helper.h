@@ -16,8 +16,8 @@ typedef void (*helper_exited_t)(Helper *helper, int code, int status, void *user
 /* Starts argv[0] (a path, or a name looked for in PATH), with /dev/null as standard input and output, the service's
  * standard error, all signals default and none blocked. `callback` comes once, from the event loop; the helper is
  * freed after it. 0 and *ret, or negative errno (-ENOENT: there is no such program). */
-int helper_start(sd_event *event, char *const argv[], uint64_t timeout_usec, helper_exited_t callback, void *userdata,
-                 Helper **ret);
+int helper_start(sd_event *event, char *const argv[], uint64_t timeout_usec, helper_exited_t callback,
+                 void *userdata, Helper **ret);
 
 /* Kills a helper that still runs, reaps it, and forgets it without a call. Returns NULL. */
 Helper *helper_free(Helper *helper);

@@ -115,7 +115,8 @@ static int on_connect(sd_event_source *source, int socket, uint32_t revents, voi
                 return 0;
         }
         if (listener->n_peers >= CONNECTIONS_MAX) {
-                log_message(LOG_WARNING, "There are %u connections already, no more are taken", CONNECTIONS_MAX);
+                log_message(LOG_WARNING, "There are %u connections already, no more are taken",
+                            CONNECTIONS_MAX);
                 return 0;
         }
         r = listener_add_peer(listener, TAKE_FD(fd));
@@ -142,7 +143,8 @@ static bool is_stale(const struct sockaddr_un *address) {
         if (lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
                 return false;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        return fd >= 0 && connect(fd, (const struct sockaddr *) address, sizeof(*address)) < 0 && errno == ECONNREFUSED;
+        return fd >= 0 && connect(fd, (const struct sockaddr *) address, sizeof(*address)) < 0 &&
+               errno == ECONNREFUSED;
 }
 
 int listener_listen(Listener *listener, const char *path) {

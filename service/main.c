@@ -32,14 +32,14 @@ static int arg_connection_fd = -1;
 
 typedef struct Service {
         sd_event *event;
-        sd_bus *bus;            /* the system bus, or NULL */
+        sd_bus *bus; /* the system bus, or NULL */
         Manager *manager;
         Connection *connection; /* on the bus */
         Listener *listener;
         sd_event_source *idle_timer;
         uint64_t last_call_usec;
-        bool named;             /* the bus name is ours */
-        bool ending;            /* the end is near: by a signal, the peer, or idleness */
+        bool named;  /* the bus name is ours */
+        bool ending; /* the end is near: by a signal, the peer, or idleness */
         bool failed;
 } Service;
 
@@ -107,7 +107,8 @@ static void exit_idle(Service *service) {
         (void) sd_notify_barrier(0, NOTIFY_BARRIER_USEC);
         service->ending = true;
         service->manager->stopping = true;
-        if (!service->named || sd_bus_release_name_async(service->bus, NULL, BERTH_BUS_NAME, on_name_released, service) < 0)
+        if (!service->named ||
+            sd_bus_release_name_async(service->bus, NULL, BERTH_BUS_NAME, on_name_released, service) < 0)
                 (void) sd_event_exit(service->event, 0);
 }
 
@@ -350,7 +351,8 @@ static int run(void) {
                 service.manager->emptied = on_emptied;
                 service.manager->emptied_userdata = &service;
                 choose_user_map(service.manager);
-                r = arg_listen || arg_connection_fd >= 0 ? serve_privately(&service) : serve_on_bus(&service);
+                r = arg_listen || arg_connection_fd >= 0 ? serve_privately(&service)
+                                                         : serve_on_bus(&service);
         }
         if (r >= 0) {
                 r = sd_event_loop(service.event);
@@ -375,14 +377,15 @@ static int run(void) {
 /* ---- arguments ------------------------------------------------------------------------------------------------ */
 
 static int help(void) {
-        (void) printf("berthd [OPTIONS…]\n\n"
-                      "Starts containers over D-Bus, as %s on the system bus.\n\n"
-                      "  -h --help               Show this help\n"
-                      "     --version            Show the version\n"
-                      "     --idle-timeout=SECS  End after this time without a container (60; infinity: never)\n"
-                      "     --listen=PATH        Serve on a socket instead of the bus, without systemd\n"
-                      "     --connection-fd=FD   Serve one client on a connected socket, end with it\n",
-                      BERTH_BUS_NAME);
+        (void) printf(
+                "berthd [OPTIONS…]\n\n"
+                "Starts containers over D-Bus, as %s on the system bus.\n\n"
+                "  -h --help               Show this help\n"
+                "     --version            Show the version\n"
+                "     --idle-timeout=SECS  End after this time without a container (60; infinity: never)\n"
+                "     --listen=PATH        Serve on a socket instead of the bus, without systemd\n"
+                "     --connection-fd=FD   Serve one client on a connected socket, end with it\n",
+                BERTH_BUS_NAME);
         return 0;
 }
 
@@ -426,7 +429,9 @@ static int parse_arguments(int argc, char *argv[]) {
                         return 0;
                 case ARG_IDLE_TIMEOUT:
                         if (parse_seconds(optarg, &arg_idle_timeout_usec) < 0) {
-                                (void) fprintf(stderr, "berthd: --idle-timeout=%s: not a number of seconds\n", optarg);
+                                (void) fprintf(stderr,
+                                               "berthd: --idle-timeout=%s: not a number of seconds\n",
+                                               optarg);
                                 return -EINVAL;
                         }
                         break;
@@ -436,7 +441,8 @@ static int parse_arguments(int argc, char *argv[]) {
                 case ARG_CONNECTION_FD:
                         fd = strtol(optarg, &end, 10);
                         if (end == optarg || *end || fd < 3 || fd > INT32_MAX) {
-                                (void) fprintf(stderr, "berthd: --connection-fd=%s: not a descriptor\n", optarg);
+                                (void) fprintf(stderr, "berthd: --connection-fd=%s: not a descriptor\n",
+                                               optarg);
                                 return -EINVAL;
                         }
                         arg_connection_fd = (int) fd;

@@ -82,7 +82,8 @@ static int method_run(sd_bus_message *message, void *userdata, sd_bus_error *err
         r = manager_run(connection_manager(connection), name, TAKE_PTR(spec), &options, client, run_done,
                         sd_bus_message_ref(message), error);
         if (r < 0) {
-                (void) sd_bus_message_unref(message); /* the reference for run_done(), which won't be called */
+                (void) sd_bus_message_unref(
+                        message); /* the reference for run_done(), which won't be called */
                 return r;
         }
         return 1;
@@ -103,7 +104,8 @@ static int method_get(sd_bus_message *message, void *userdata, sd_bus_error *err
                 return r;
         container = manager_get(connection_manager(connection), name);
         if (!container)
-                return sd_bus_error_setf(error, BERTH_ERROR_NO_SUCH_CONTAINER, "there is no container '%s'", name);
+                return sd_bus_error_setf(error, BERTH_ERROR_NO_SUCH_CONTAINER, "there is no container '%s'",
+                                         name);
         r = container_bus_path(container, &path);
         if (r < 0)
                 return r;
@@ -165,11 +167,12 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("CreateContainer", SD_BUS_ARGS("s", name, "a{sv}", spec),
                                 SD_BUS_RESULT("o", container), method_create, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("RunContainer", SD_BUS_ARGS("s", name, "a{sv}", spec, "a{sv}", options),
-                                SD_BUS_RESULT("o", container, "a{sh}", stdio), method_run, SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_METHOD_WITH_ARGS("GetContainer", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", container), method_get,
+                                SD_BUS_RESULT("o", container, "a{sh}", stdio), method_run,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_METHOD_WITH_ARGS("ListContainers", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssuo)", containers), method_list,
-                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetContainer", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", container),
+                                method_get, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("ListContainers", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssuo)", containers),
+                                method_list, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Features", "as", get_features, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_SIGNAL_WITH_ARGS("ContainerAdded", SD_BUS_ARGS("s", name, "o", path), 0),
@@ -178,8 +181,8 @@ static const sd_bus_vtable manager_vtable[] = {
 };
 
 int manager_bus_attach(Connection *connection) {
-        return sd_bus_add_object_vtable(connection_bus(connection), NULL, BERTH_PATH, BERTH_INTERFACE_MANAGER,
-                                        manager_vtable, connection);
+        return sd_bus_add_object_vtable(connection_bus(connection), NULL, BERTH_PATH,
+                                        BERTH_INTERFACE_MANAGER, manager_vtable, connection);
 }
 
 void manager_bus_added(Connection *connection, Container *container) {
@@ -189,8 +192,8 @@ void manager_bus_added(Connection *connection, Container *container) {
         if (container_bus_path(container, &path) < 0)
                 return;
         (void) sd_bus_emit_object_added(bus, path);
-        (void) sd_bus_emit_signal(bus, BERTH_PATH, BERTH_INTERFACE_MANAGER, "ContainerAdded", "so", container->name,
-                                  path);
+        (void) sd_bus_emit_signal(bus, BERTH_PATH, BERTH_INTERFACE_MANAGER, "ContainerAdded", "so",
+                                  container->name, path);
 }
 
 void manager_bus_removed(Connection *connection, const Container *container) {
@@ -200,8 +203,9 @@ void manager_bus_removed(Connection *connection, const Container *container) {
         if (container_bus_path(container, &path) < 0)
                 return;
         /* The object is out of the tree already, so its interfaces are named here. */
-        (void) sd_bus_emit_interfaces_removed(bus, path, BERTH_INTERFACE_CONTAINER, "org.freedesktop.DBus.Properties",
-                                              "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Peer", NULL);
-        (void) sd_bus_emit_signal(bus, BERTH_PATH, BERTH_INTERFACE_MANAGER, "ContainerRemoved", "so", container->name,
-                                  path);
+        (void) sd_bus_emit_interfaces_removed(
+                bus, path, BERTH_INTERFACE_CONTAINER, "org.freedesktop.DBus.Properties",
+                "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Peer", NULL);
+        (void) sd_bus_emit_signal(bus, BERTH_PATH, BERTH_INTERFACE_MANAGER, "ContainerRemoved", "so",
+                                  container->name, path);
 }

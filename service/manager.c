@@ -240,6 +240,32 @@ static void tell_if_empty(Manager *manager) {
                 manager->emptied(manager->emptied_userdata);
 }
 
+int manager_get_filter(Manager *manager, const Spec *spec, SeccompFilter **ret, sd_bus_error *error) {
+        *ret = NULL;
+        if (spec->seccomp != SPEC_SECCOMP_DEFAULT)
+                return 0;
+        return seccomp_cache_get_default(manager->filters, spec->capabilities, ret, error);
+}
+
+PlanContext manager_plan_context(const Manager *manager, TerminalSize size, const SeccompFilter *filter) {
+        return (PlanContext) {
+                .user_namespace = manager->own_user_namespace,
+                .one_id = manager->own_user_namespace && user_map_one_id(&manager->user_map),
+                .send_devpts = manager->own_user_namespace,
+                .cgroup_gate = manager->scopes,
+                .die_with_parent = manager->die_with_parent,
+                .capabilities_lacking = manager->own_user_namespace ? 0 : manager->capabilities_lacking,
+                .n_throttle = manager->n_throttle,
+                .rows = size.rows,
+                .columns = size.columns,
+                .x_pixels = size.x_pixels,
+                .y_pixels = size.y_pixels,
+                .filter = filter ? filter->program : NULL,
+                .n_filter = filter ? filter->n : 0,
+                .filter_flags = filter ? filter->flags : 0,
+        };
+}
+
 void manager_unlink(Manager *manager, Container *container) {
         if (!container->linked)
                 return;
@@ -251,6 +277,7 @@ void manager_removed(Manager *manager, Container *container) {
         ManagerObserver *o;
 
         assert(!container->linked);
+        exec_remove_all(container);
         TAILQ_FOREACH(o, &manager->observers, link)
         if (o->removed)
                 o->removed(container, o->userdata);
@@ -388,6 +415,30 @@ void manager_notify_exited(Manager *manager, Container *container) {
         TAILQ_FOREACH(o, &manager->observers, link)
         if (o->exited)
                 o->exited(container, o->userdata);
+}
+
+void manager_notify_exec_added(Manager *manager, Exec *exec) {
+        ManagerObserver *o;
+
+        TAILQ_FOREACH(o, &manager->observers, link)
+        if (o->exec_added)
+                o->exec_added(exec, o->userdata);
+}
+
+void manager_notify_exec_exited(Manager *manager, Exec *exec) {
+        ManagerObserver *o;
+
+        TAILQ_FOREACH(o, &manager->observers, link)
+        if (o->exec_exited)
+                o->exec_exited(exec, o->userdata);
+}
+
+void manager_notify_exec_removed(Manager *manager, const Exec *exec) {
+        ManagerObserver *o;
+
+        TAILQ_FOREACH(o, &manager->observers, link)
+        if (o->exec_removed)
+                o->exec_removed(exec, o->userdata);
 }
 
 int manager_features(const Manager *manager, char ***ret) {

@@ -14,6 +14,7 @@
 #include "service/container.h"
 #include "service/launcher.h"
 #include "service/options.h"
+#include "service/plan.h"
 #include "service/scope.h"
 #include "service/seccomp.h"
 #include "service/spec.h"
@@ -29,6 +30,9 @@ typedef struct ManagerObserver {
         void (*changed)(Container *container, const char *const *properties, void *userdata);
         void (*started)(Container *container, void *userdata);
         void (*exited)(Container *container, void *userdata);
+        void (*exec_added)(Exec *exec, void *userdata);
+        void (*exec_exited)(Exec *exec, void *userdata);
+        void (*exec_removed)(const Exec *exec, void *userdata);
         void *userdata;
         TAILQ_ENTRY(ManagerObserver) link;
 } ManagerObserver;
@@ -105,7 +109,14 @@ void manager_unobserve(Manager *manager, ManagerObserver *observer);
 /* What this build and host can do, a malloced list (strv_free()). */
 int manager_features(const Manager *manager, char ***ret);
 
-/* For container.c: tell the observers. */
+/* For what is started: the filter of a spec (*ret NULL: unconfined), and what a plan has from the manager. */
+int manager_get_filter(Manager *manager, const Spec *spec, SeccompFilter **ret, sd_bus_error *error);
+PlanContext manager_plan_context(const Manager *manager, TerminalSize size, const SeccompFilter *filter);
+
+/* For container.c and exec.c: tell the observers. */
 void manager_notify_changed(Manager *manager, Container *container, const char *const *properties);
 void manager_notify_started(Manager *manager, Container *container);
 void manager_notify_exited(Manager *manager, Container *container);
+void manager_notify_exec_added(Manager *manager, Exec *exec);
+void manager_notify_exec_exited(Manager *manager, Exec *exec);
+void manager_notify_exec_removed(Manager *manager, const Exec *exec);

@@ -2,14 +2,9 @@
 #include <string.h>
 
 #include "interfaces/names.h"
-#include "service/dict-bus.h"
+#include "service/options-bus.h"
 #include "service/spec-bus.h"
 #include "util/quote.h"
-
-typedef struct OptionsReader {
-        StartOptions options;
-        bool given[3];
-} OptionsReader;
 
 #define invalid_args(error, ...) sd_bus_error_setf((error), BERTH_ERROR_INVALID_ARGS, __VA_ARGS__)
 #define not_supported(error, ...) sd_bus_error_setf((error), BERTH_ERROR_NOT_SUPPORTED, __VA_ARGS__)
@@ -116,26 +111,35 @@ static const DictKey option_keys[] = {
         { "FileDescriptors", "a(uh)", read_descriptors },
 };
 
-static void reader_done(OptionsReader *reader) {
+void options_reader_done(OptionsReader *reader) {
         options_done(&reader->options);
 }
 
-int options_bus_read(sd_bus_message *message, StartOptions *ret, sd_bus_error *error) {
-        _cleanup_(reader_done) OptionsReader reader = { .options = START_OPTIONS_INIT };
-        StartOptions *options = &reader.options;
-        int r;
+DictTable options_bus_table(OptionsReader *reader) {
+        return (DictTable) { option_keys, ELEMENTSOF(option_keys), reader };
+}
 
-        r = dict_bus_read(message, option_keys, ELEMENTSOF(option_keys), BERTH_ERROR_INVALID_ARGS, &reader,
-                          error);
-        if (r < 0)
-                return r;
+int options_bus_finish(OptionsReader *reader, StartOptions *ret) {
+        StartOptions *options = &reader->options;
+
         /* Error follows output. */
-        if (reader.given[1] && !reader.given[2] && options->stdio[1] >= 0) {
+        if (reader->given[1] && !reader->given[2] && options->stdio[1] >= 0) {
                 options->stdio[2] = fd_dup(options->stdio[1]);
                 if (options->stdio[2] < 0)
                         return options->stdio[2];
         }
-        options->stdio_given = reader.given[0] || reader.given[1] || reader.given[2];
+        options->stdio_given = reader->given[0] || reader->given[1] || reader->given[2];
         *ret = options_take(options);
         return 0;
+}
+
+int options_bus_read(sd_bus_message *message, StartOptions *ret, sd_bus_error *error) {
+        _cleanup_(options_reader_done) OptionsReader reader = OPTIONS_READER_INIT;
+        DictTable table = options_bus_table(&reader);
+        int r;
+
+        r = dict_bus_read(message, &table, 1, BERTH_ERROR_INVALID_ARGS, error);
+        if (r < 0)
+                return r;
+        return options_bus_finish(&reader, ret);
 }

@@ -28,12 +28,11 @@ uint64_t plan_clone_flags(const Spec *spec, const PlanContext *context) {
         return flags;
 }
 
-static uint64_t plan_flags(const Spec *spec, const PlanContext *context) {
+/* Of a container that is to be made. */
+static uint64_t container_flags(const Spec *spec, const PlanContext *context) {
         /* Always a cgroup namespace: joined once the process is in its cgroup, which is then its root. */
         uint64_t flags = LAUNCH_PLAN_CGROUP_NAMESPACE;
 
-        if (context->user_namespace)
-                flags |= LAUNCH_PLAN_USER_NAMESPACE;
         if (context->cgroup_gate)
                 flags |= LAUNCH_PLAN_CGROUP_GATE;
         if (spec->network == SPEC_NETWORK_PRIVATE)
@@ -42,10 +41,18 @@ static uint64_t plan_flags(const Spec *spec, const PlanContext *context) {
                 flags |= LAUNCH_PLAN_READ_ONLY;
         if (spec->ephemeral)
                 flags |= LAUNCH_PLAN_EPHEMERAL;
-        if (spec->terminal)
-                flags |= LAUNCH_PLAN_TERMINAL;
         if (context->send_devpts)
                 flags |= LAUNCH_PLAN_SEND_DEVPTS;
+        return flags;
+}
+
+static uint64_t plan_flags(const Spec *spec, const PlanContext *context) {
+        uint64_t flags = context->enter ? LAUNCH_PLAN_ENTER : container_flags(spec, context);
+
+        if (context->user_namespace)
+                flags |= LAUNCH_PLAN_USER_NAMESPACE;
+        if (spec->terminal)
+                flags |= LAUNCH_PLAN_TERMINAL;
         if (spec->no_new_privileges)
                 flags |= LAUNCH_PLAN_NO_NEW_PRIVILEGES;
         if (spec->oom_score_adjust_set)
@@ -94,11 +101,18 @@ static LaunchList add_strings(PlanBuilder *builder, char *const *l) {
         return plan_builder_list(builder, (const char *const *) l, strv_length(l), 0);
 }
 
+/* What init was cloned into, and the cgroup namespace that it made later; PID and user namespace are joined before. */
+static uint64_t joined_flags(const Spec *spec, const PlanContext *context) {
+        return (plan_clone_flags(spec, context) & ~(uint64_t) (CLONE_NEWPID | CLONE_NEWUSER)) |
+               CLONE_NEWCGROUP;
+}
+
 int plan_build(const Spec *spec, const PlanContext *context, void **ret, size_t *ret_size) {
         _cleanup_(plan_builder_done) PlanBuilder builder = { 0 };
         LaunchPlan plan = {
                 .flags = plan_flags(spec, context),
-                .clone_flags = plan_clone_flags(spec, context),
+                .clone_flags = context->enter ? joined_flags(spec, context)
+                                              : plan_clone_flags(spec, context),
                 .uid = spec->user ? 0 : spec->uid,
                 .gid = spec->has_gid || !spec->user ? spec->gid : 0,
                 .has_gid = spec->has_gid,
@@ -123,8 +137,10 @@ int plan_build(const Spec *spec, const PlanContext *context, void **ret, size_t 
 
         /* The plan itself comes first; it is copied to its place when all offsets are known. */
         (void) plan_builder_bytes(&builder, NULL, sizeof(LaunchPlan));
-        plan.root = plan_builder_string(&builder, spec->root_directory);
-        plan.hostname = add_hostname(&builder, spec, context->name);
+        if (!context->enter) {
+                plan.root = plan_builder_string(&builder, spec->root_directory);
+                plan.hostname = add_hostname(&builder, spec, context->name);
+        }
         plan.arguments = add_strings(&builder, spec->command);
         r = plan_add_environment(&builder, spec, &plan.environment);
         if (r < 0)
@@ -133,9 +149,11 @@ int plan_build(const Spec *spec, const PlanContext *context, void **ret, size_t 
                 &builder, spec->working_directory ? spec->working_directory : "/");
         plan.user = plan_builder_string(&builder, spec->user);
         plan.groups = add_strings(&builder, spec->supplementary_groups);
-        r = plan_add_steps(&builder, spec, context, &plan.steps);
-        if (r < 0)
-                return r;
+        if (!context->enter) {
+                r = plan_add_steps(&builder, spec, context, &plan.steps);
+                if (r < 0)
+                        return r;
+        }
         plan.limits = add_limits(&builder, spec);
         if (context->filter && context->n_filter > 0)
                 plan.filter = (LaunchArray) {

@@ -14,16 +14,17 @@
 
 /* What the plan depends on beside the spec. */
 typedef struct PlanContext {
-        const char *name;           /* the container's: its host name unless the spec has one */
-        bool user_namespace;        /* the container gets its own */
-        bool one_id;                /* only one id is mapped in it: setgroups is denied, tty's group is unmapped */
-        bool send_devpts;           /* unprivileged: the child makes devpts, and the pty, and sends them */
-        bool cgroup_gate;           /* the child must be moved to its cgroup before it executes */
-        bool die_with_parent;       /* direct mode */
+        const char *name;     /* the container's: its host name unless the spec has one */
+        bool enter;           /* no container is made: the spec is another process of one that runs */
+        bool user_namespace;  /* the container gets its own */
+        bool one_id;          /* only one id is mapped in it: setgroups is denied, tty's group is unmapped */
+        bool send_devpts;     /* unprivileged: the child makes devpts, and the pty, and sends them */
+        bool cgroup_gate;     /* the child must be moved to its cgroup before it executes */
+        bool die_with_parent; /* direct mode */
         uint64_t capabilities_lacking; /* what this host has not got to give: left out of the sets */
-        unsigned n_throttle;        /* processors with a thermal_throttle to be hidden */
+        unsigned n_throttle;           /* processors with a thermal_throttle to be hidden */
         uint16_t rows, columns, x_pixels, y_pixels; /* rows or columns 0: 24×80 with a terminal */
-        const struct sock_filter *filter; /* borrowed, or NULL: unconfined */
+        const struct sock_filter *filter;           /* borrowed, or NULL: unconfined */
         size_t n_filter;
         uint32_t filter_flags;
 } PlanContext;

@@ -159,8 +159,6 @@ int process_prepare_start(Process *process, const Spec *spec, StartOptions *opti
         process->options = options_take(options);
         process->starter = client_ref(client);
         process->on_disconnect = process->options.on_disconnect;
-        if (process->on_disconnect == ON_DISCONNECT_DEFAULT)
-                process->on_disconnect = spec->terminal ? ON_DISCONNECT_KILL : ON_DISCONNECT_KEEP;
         process->exit_code = process->exit_status = 0;
         process->result = PROCESS_RESULT_NONE;
         process->started_usec = process->exited_usec = 0;

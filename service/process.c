@@ -14,6 +14,9 @@
 #include "service/process-internal.h"
 #include "util/fd.h"
 
+/* PF_EXITING of the kernel, part of the flags that proc(5) shows. */
+#define KERNEL_PF_EXITING 0x4U
+
 static const char *const state_names[_PROCESS_STATE_MAX] = {
         [PROCESS_IDLE] = "created",
         [PROCESS_STARTING] = "starting",
@@ -282,19 +285,50 @@ int process_take_master(Process *process) {
         return process->terminal ? terminal_take_master(process->terminal) : -EBADF;
 }
 
-pid_t process_foreground(const Process *process) {
+/* The numbers of /proc/<pid>/stat behind the command, which may hold anything: so counted from its closing parenthesis. */
+static int read_stat(const Process *process, char **ret_text, const char **ret_numbers) {
         _cleanup_free_ char *text = NULL;
         char path[64], *p;
+        int r;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/stat", process->pid);
+        r = fd_read_file(AT_FDCWD, path, 0, 4096, &text, NULL);
+        if (r < 0)
+                return r;
+        p = strrchr(text, ')');
+        if (!p)
+                return -EBADMSG;
+        *ret_numbers = p + 1;
+        *ret_text = TAKE_PTR(text);
+        return 0;
+}
+
+pid_t process_foreground(const Process *process) {
+        _cleanup_free_ char *text = NULL;
+        const char *numbers;
         int group;
 
-        if (process->state != PROCESS_RUNNING || !process->terminal)
+        if (process->state != PROCESS_RUNNING || !process->terminal ||
+            read_stat(process, &text, &numbers) < 0)
                 return 0;
-        (void) snprintf(path, sizeof(path), "/proc/%d/stat", process->pid);
-        if (fd_read_file(AT_FDCWD, path, 0, 4096, &text, NULL) < 0)
-                return 0;
-        /* The command may hold anything, so count from its closing parenthesis: state ppid pgrp session tty tpgid. */
-        p = strrchr(text, ')');
-        if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %d", &group) != 1 || group <= 0)
-                return 0;
-        return group;
+        /* state ppid pgrp session tty tpgid */
+        return sscanf(numbers, " %*c %*d %*d %*d %*d %d", &group) == 1 && group > 0 ? group : 0;
+}
+
+bool process_is_ending(const Process *process) {
+        _cleanup_free_ char *text = NULL;
+        const char *numbers;
+        unsigned flags;
+
+        if (process->pid <= 0 || read_stat(process, &text, &numbers) < 0)
+                return true;
+        /* state ppid pgrp session tty tpgid flags */
+        return sscanf(numbers, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 || flags & KERNEL_PF_EXITING;
+}
+
+int process_signal_group(const Process *process, int signal) {
+        /* The leader is not reaped, so its number is still its group's. */
+        if (process->pidfd < 0)
+                return -ESRCH;
+        return kill(-process->pid, signal) < 0 ? -errno : 0;
 }

@@ -168,6 +168,12 @@ bool process_awaited(const Process *process);
 /* pidfd_send_signal(2). -ESRCH when it does not run. */
 int process_signal(const Process *process, int signal);
 
+/* The same to its process group, which it leads: setsid(2) is part of every launch. */
+int process_signal_group(const Process *process, int signal);
+
+/* It is on its way out, though its end can't be waited for yet: a PID namespace ends only when all in it are reaped. */
+bool process_is_ending(const Process *process);
+
 /* Rows and columns must be 1 or more; stored when it does not run, without effect when the terminal is gone. */
 int process_resize(Process *process, uint16_t rows, uint16_t columns);
 TerminalSize process_size(const Process *process);

@@ -32,12 +32,12 @@ struct Scope {
         ScopeManager *manager; /* borrowed: outlives its scopes */
         ScopePhase phase;
         char *unit, *description, *slice; /* owned */
-        ScopeParameters parameters; /* its strings are the three above */
-        char *job;                  /* owned: the path of the job waited for */
+        ScopeParameters parameters;       /* its strings are the three above */
+        char *job;                        /* owned: the path of the job waited for */
         unsigned tries;
-        sd_bus_slot *call;          /* the call that runs */
+        sd_bus_slot *call; /* the call that runs */
         sd_event_source *deadline;
-        bool stop_wanted;           /* scope_stop() was called: the manager owns the scope now */
+        bool stop_wanted; /* scope_stop() was called: the manager owns the scope now */
         scope_ready_t ready;
         scope_gone_t gone;
         void *userdata;
@@ -129,8 +129,9 @@ static int on_stop_answered(sd_bus_message *message, void *userdata, sd_bus_erro
 static void scope_ask_stop(Scope *scope) {
         int r;
 
-        r = sd_bus_call_method_async(scope->manager->bus, &scope->call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
-                                     "StopUnit", on_stop_answered, scope, "ss", scope->unit, "replace");
+        r = sd_bus_call_method_async(scope->manager->bus, &scope->call, SYSTEMD_NAME, SYSTEMD_PATH,
+                                     SYSTEMD_MANAGER, "StopUnit", on_stop_answered, scope, "ss", scope->unit,
+                                     "replace");
         if (r < 0) {
                 log_message(LOG_WARNING, "Cannot ask for the end of %s: %s", scope->unit, strerror(-r));
                 scope_dead(scope);
@@ -153,8 +154,8 @@ static int on_start_answered(sd_bus_message *message, void *userdata, sd_bus_err
 
         scope->call = sd_bus_slot_unref(scope->call);
         if (error) {
-                if (sd_bus_error_has_name(error, "org.freedesktop.systemd1.UnitExists") && !scope->stop_wanted &&
-                    scope->tries++ < LEFT_OVER_TRIES) {
+                if (sd_bus_error_has_name(error, "org.freedesktop.systemd1.UnitExists") &&
+                    !scope->stop_wanted && scope->tries++ < LEFT_OVER_TRIES) {
                         /* The last one of this name has not been collected yet. It is never taken for ours. */
                         scope->phase = SCOPE_CLEARING;
                         scope_ask_stop(scope);
@@ -188,15 +189,11 @@ static int append_properties(sd_bus_message *m, const ScopeManager *manager, con
         r = sd_bus_message_open_container(m, 'a', "(sv)");
         if (r < 0)
                 return r;
-        r = sd_bus_message_append(m, "(sv)(sv)(sv)(sv)(sv)(sv)(sv)(sv)",
-                                  "Description", "s", p->description,
-                                  "Slice", "s", p->slice,
-                                  "Delegate", "b", 1,
-                                  "CollectMode", "s", "inactive-or-failed",
-                                  "Controller", "s", BERTH_BUS_NAME,
-                                  "KillSignal", "i", p->stop_signal,
-                                  "TimeoutStopUSec", "t", p->timeout_stop_usec,
-                                  "After", "as", 1, "berthd.service");
+        r = sd_bus_message_append(m, "(sv)(sv)(sv)(sv)(sv)(sv)(sv)(sv)", "Description", "s", p->description,
+                                  "Slice", "s", p->slice, "Delegate", "b", 1, "CollectMode", "s",
+                                  "inactive-or-failed", "Controller", "s", BERTH_BUS_NAME, "KillSignal", "i",
+                                  p->stop_signal, "TimeoutStopUSec", "t", p->timeout_stop_usec, "After",
+                                  "as", 1, "berthd.service");
         if (r < 0)
                 return r;
         if (manager->version >= 253) {
@@ -302,10 +299,10 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
         if (sd_bus_message_read(message, "uoss", NULL, &job, &unit, &result) < 0)
                 return 0;
         TAILQ_FOREACH(scope, &manager->scopes, link)
-                if (scope->job && strcmp(scope->job, job) == 0) {
-                        on_job_done(scope, result);
-                        return 0;
-                }
+        if (scope->job && strcmp(scope->job, job) == 0) {
+                on_job_done(scope, result);
+                return 0;
+        }
         return 0;
 }
 
@@ -319,7 +316,8 @@ static int on_request_stop(sd_bus_message *message, void *userdata, sd_bus_error
         return 0;
 }
 
-int scope_manager_new(sd_bus *bus, scope_stop_requested_t stop_requested, void *userdata, ScopeManager **ret) {
+int scope_manager_new(sd_bus *bus, scope_stop_requested_t stop_requested, void *userdata,
+                      ScopeManager **ret) {
         _cleanup_(scope_manager_freep) ScopeManager *manager = NULL;
         _cleanup_bus_message_ sd_bus_message *call = NULL, *reply = NULL;
         const char *version;
@@ -335,13 +333,14 @@ int scope_manager_new(sd_bus *bus, scope_stop_requested_t stop_requested, void *
 
         /* First the match, then the question that tells who it is. */
         r = sd_bus_add_match(bus, &manager->owner_changed,
-                             "type='signal',sender='" DRIVER_NAME "',path='/org/freedesktop/DBus',interface='" DRIVER_NAME
+                             "type='signal',sender='" DRIVER_NAME
+                             "',path='/org/freedesktop/DBus',interface='" DRIVER_NAME
                              "',member='NameOwnerChanged',arg0='" SYSTEMD_NAME "'",
                              on_owner_changed, manager);
         if (r < 0)
                 return r;
-        r = sd_bus_message_new_method_call(bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, "org.freedesktop.DBus.Properties",
-                                           "Get");
+        r = sd_bus_message_new_method_call(bus, &call, SYSTEMD_NAME, SYSTEMD_PATH,
+                                           "org.freedesktop.DBus.Properties", "Get");
         if (r < 0)
                 return r;
         r = sd_bus_message_append(call, "ss", SYSTEMD_MANAGER, "Version");
@@ -359,12 +358,12 @@ int scope_manager_new(sd_bus *bus, scope_stop_requested_t stop_requested, void *
                 return -ENOMEM;
 
         /* No Subscribe: systemd sends JobRemoved to whoever queued the job in any case. */
-        r = sd_bus_match_signal(bus, &manager->job_removed, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "JobRemoved",
-                                on_job_removed, manager);
+        r = sd_bus_match_signal(bus, &manager->job_removed, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
+                                "JobRemoved", on_job_removed, manager);
         if (r < 0)
                 return r;
-        r = sd_bus_match_signal(bus, &manager->request_stop, SYSTEMD_NAME, NULL, "org.freedesktop.systemd1.Scope",
-                                "RequestStop", on_request_stop, manager);
+        r = sd_bus_match_signal(bus, &manager->request_stop, SYSTEMD_NAME, NULL,
+                                "org.freedesktop.systemd1.Scope", "RequestStop", on_request_stop, manager);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(manager);
@@ -389,8 +388,8 @@ bool scope_manager_busy(const ScopeManager *manager) {
         Scope *scope;
 
         TAILQ_FOREACH(scope, &manager->scopes, link)
-                if (scope->stop_wanted)
-                        return true;
+        if (scope->stop_wanted)
+                return true;
         return false;
 }
 
@@ -414,7 +413,8 @@ static int scope_alloc(ScopeManager *manager, const ScopeParameters *p, Scope **
         return 0;
 }
 
-int scope_new(ScopeManager *manager, const ScopeParameters *p, scope_ready_t ready, void *userdata, Scope **ret) {
+int scope_new(ScopeManager *manager, const ScopeParameters *p, scope_ready_t ready, void *userdata,
+              Scope **ret) {
         Scope *scope;
         int r;
 
@@ -452,8 +452,8 @@ static void want_stop(Scope *scope, scope_gone_t gone, void *userdata) {
         scope->ready = NULL;
         scope->gone = gone;
         scope->userdata = userdata;
-        if (sd_event_add_time_relative(sd_bus_get_event(scope->manager->bus), &scope->deadline, CLOCK_MONOTONIC,
-                                       STOP_DEADLINE_USEC, 0, on_stop_deadline, scope) < 0)
+        if (sd_event_add_time_relative(sd_bus_get_event(scope->manager->bus), &scope->deadline,
+                                       CLOCK_MONOTONIC, STOP_DEADLINE_USEC, 0, on_stop_deadline, scope) < 0)
                 log_message(LOG_WARNING, "Cannot watch the time that %s takes to stop", scope->unit);
 }
 
@@ -488,8 +488,8 @@ int scope_end_left_over(ScopeManager *manager, const char *unit, scope_gone_t go
         if (r < 0)
                 return r;
         scope->phase = SCOPE_STOPPING;
-        r = sd_bus_call_method_async(manager->bus, &scope->call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "KillUnit",
-                                     on_left_over_killed, scope, "ssi", unit, "all", SIGKILL);
+        r = sd_bus_call_method_async(manager->bus, &scope->call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
+                                     "KillUnit", on_left_over_killed, scope, "ssi", unit, "all", SIGKILL);
         if (r < 0) {
                 (void) scope_free(scope);
                 return r;

@@ -14,7 +14,7 @@ typedef struct ScopeManager ScopeManager;
 typedef struct Scope Scope;
 
 typedef struct ScopeParameters {
-        const char *unit;        /* berth-<name>.scope */
+        const char *unit; /* berth-<name>.scope */
         const char *description;
         const char *slice;
         pid_t pid;
@@ -35,7 +35,8 @@ typedef void (*scope_stop_requested_t)(const char *unit, void *userdata);
 
 /* Talks to systemd over this bus. Asks its version, which waits for the answer: to be called before the event loop.
  * -EHOSTUNREACH and the like when there is no systemd. */
-int scope_manager_new(sd_bus *bus, scope_stop_requested_t stop_requested, void *userdata, ScopeManager **ret);
+int scope_manager_new(sd_bus *bus, scope_stop_requested_t stop_requested, void *userdata,
+                      ScopeManager **ret);
 ScopeManager *scope_manager_free(ScopeManager *manager);
 DEFINE_CLEANUP(ScopeManager *, scope_manager_free);
 

@@ -25,7 +25,8 @@ DEFINE_CLEANUP(SeccompFilter *, seccomp_filter_unref);
  * are those that the program gets: a rule with `includes.caps` or `excludes.caps` (an addition that the common
  * engines' profiles have too) is used accordingly. Syscall names that the library does not know are skipped. Errors:
  * InvalidSpec with the JSON path in the message. *ret is the caller's reference. */
-int seccomp_compile(const char *json, size_t size, uint64_t capabilities, SeccompFilter **ret, sd_bus_error *error);
+int seccomp_compile(const char *json, size_t size, uint64_t capabilities, SeccompFilter **ret,
+                    sd_bus_error *error);
 
 /* The built-in default profile for these capabilities. Compiled filters are kept by `cache`, one for each different
  * outcome; the cache of the caller outlives none of the references it gave. */
@@ -33,4 +34,5 @@ typedef struct SeccompCache SeccompCache;
 SeccompCache *seccomp_cache_new(void);
 SeccompCache *seccomp_cache_free(SeccompCache *cache);
 DEFINE_CLEANUP(SeccompCache *, seccomp_cache_free);
-int seccomp_cache_get_default(SeccompCache *cache, uint64_t capabilities, SeccompFilter **ret, sd_bus_error *error);
+int seccomp_cache_get_default(SeccompCache *cache, uint64_t capabilities, SeccompFilter **ret,
+                              sd_bus_error *error);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/spec-bus.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "service/dict-bus.h"
+#include "service/options-bus.h"
 #include "service/spec-check.h"
 #include "util/quote.h"
+#include "util/strv.h"
 
 /* The three keys about capabilities can come in any order, so they are put together at the end. */
 typedef struct SpecReader {
@@ -243,19 +246,14 @@ static int read_nothing(sd_bus_message *message, const DictKey *key, void *targe
 #define CAPABILITIES(name, field) \
         { name, "as", read_capabilities, .offset = offsetof(SpecReader, field), .max = SPEC_COMMAND_MAX }
 
-static const DictKey spec_keys[] = {
+/* What is a process', of a container's init as of any other. */
+static const DictKey process_keys[] = {
         LIST("Command", spec_set_command, SPEC_COMMAND_MAX),
         LIST("Environment", spec_set_environment, SPEC_COMMAND_MAX),
         TEXT("WorkingDirectory", spec_set_working_directory),
         TEXT("User", spec_set_user),
         LIST("SupplementaryGroups", spec_set_groups, SPEC_GROUPS_MAX),
-        TEXT("Hostname", spec_set_hostname),
         FLAG("Terminal", terminal),
-        TEXT("RootDirectory", spec_set_root_directory),
-        FLAG("ReadOnly", read_only),
-        FLAG("Ephemeral", ephemeral),
-        { "Mounts", "a(sssas)", read_mounts },
-        TEXT("Network", spec_set_network),
         CAPABILITIES("Capabilities", capabilities),
         CAPABILITIES("AddCapabilities", add),
         CAPABILITIES("DropCapabilities", drop),
@@ -266,6 +264,17 @@ static const DictKey spec_keys[] = {
         NUMBER("StopSignal", spec_set_stop_signal),
         SIZE("TimeoutStartUSec", spec_set_timeout_start),
         SIZE("TimeoutStopUSec", set_timeout_stop),
+        { "SELinuxContext", "s", read_only_text },
+        { "AppArmorProfile", "s", read_only_text },
+};
+
+static const DictKey container_keys[] = {
+        TEXT("Hostname", spec_set_hostname),
+        TEXT("RootDirectory", spec_set_root_directory),
+        FLAG("ReadOnly", read_only),
+        FLAG("Ephemeral", ephemeral),
+        { "Mounts", "a(sssas)", read_mounts },
+        TEXT("Network", spec_set_network),
         SIZE("MemoryMax", spec_set_memory_max),
         SIZE("TasksMax", spec_set_tasks_max),
         TEXT("Slice", spec_set_slice),
@@ -288,28 +297,115 @@ static const DictKey spec_keys[] = {
         { "IOWeight", "t", read_nothing },
         { "AllowedCPUs", "s", read_only_text },
         { "Placement", "s", read_only_text, .only = "scope" },
-        { "SELinuxContext", "s", read_only_text },
-        { "AppArmorProfile", "s", read_only_text },
         { "Runtime", "s", read_only_text, .only = "native" },
 };
 
+/* What only Exec takes. */
+static const DictKey exec_keys[] = {
+        { "OCIProcess", "s", read_only_text },
+};
+
+static int read_spec(sd_bus_message *message, Spec *spec, const DictTable *more, size_t n_more,
+                     sd_bus_error *error) {
+        SpecReader reader = { .spec = spec, .capabilities = spec->capabilities };
+        DictTable tables[4] = { { process_keys, ELEMENTSOF(process_keys), &reader } };
+        int r;
+
+        assert(n_more < ELEMENTSOF(tables));
+        for (size_t i = 0; i < n_more; i++) {
+                tables[i + 1] = more[i];
+                if (!more[i].target)
+                        tables[i + 1].target = &reader;
+        }
+        r = dict_bus_read(message, tables, n_more + 1, BERTH_ERROR_INVALID_SPEC, error);
+        if (r < 0)
+                return r;
+        return spec_set_capabilities(spec, reader.capabilities, reader.add, reader.drop, error);
+}
+
 int spec_bus_read(sd_bus_message *message, Spec **ret, sd_bus_error *error) {
+        const DictTable more = { container_keys, ELEMENTSOF(container_keys), NULL };
         _cleanup_spec_ Spec *spec = NULL;
-        SpecReader reader;
         int r;
 
         spec = spec_new();
         if (!spec)
                 return -ENOMEM;
-        reader = (SpecReader) { .spec = spec, .capabilities = spec->capabilities };
-        r = dict_bus_read(message, spec_keys, ELEMENTSOF(spec_keys), BERTH_ERROR_INVALID_SPEC, &reader,
-                          error);
-        if (r < 0)
-                return r;
-        r = spec_set_capabilities(spec, reader.capabilities, reader.add, reader.drop, error);
+        r = read_spec(message, spec, &more, 1, error);
         if (r < 0)
                 return r;
         r = spec_validate(spec, error);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(spec);
+        return 0;
+}
+
+/* Nobody has this id: the mark of a User that was not given. */
+#define NO_USER ((uid_t) -1)
+
+/* A user brings its own groups, so the container's go with the container's user only. */
+static int inherit_user(Spec *spec, const Spec *base) {
+        _cleanup_spec_ Spec *copy = NULL;
+        int r;
+
+        if (spec->user || spec->uid != NO_USER)
+                return 0;
+        r = spec_copy_process(base, &copy);
+        if (r < 0)
+                return r;
+        spec->user = TAKE_PTR(copy->user);
+        spec->uid = copy->uid;
+        spec->gid = copy->gid;
+        spec->has_gid = copy->has_gid;
+        if (!spec->supplementary_groups)
+                spec->supplementary_groups = TAKE_PTR(copy->supplementary_groups);
+        return 0;
+}
+
+static int inherit_environment(Spec *spec, const Spec *base) {
+        _cleanup_strv_ char **all = NULL;
+        int r;
+
+        r = strv_copy(base->environment, &all);
+        for (char **s = spec->environment; r >= 0 && s && *s; s++)
+                r = strv_append(&all, *s);
+        if (r < 0)
+                return r;
+        strv_free(spec->environment);
+        spec->environment = TAKE_PTR(all);
+        return 0;
+}
+
+int spec_bus_read_exec(sd_bus_message *message, const Spec *base, Spec **ret, StartOptions *ret_options,
+                       sd_bus_error *error) {
+        _cleanup_(options_reader_done) OptionsReader options = OPTIONS_READER_INIT;
+        const DictTable more[] = {
+                { exec_keys, ELEMENTSOF(exec_keys), NULL },
+                options_bus_table(&options),
+        };
+        _cleanup_spec_ Spec *spec = NULL;
+        int r;
+
+        r = spec_copy_process(base, &spec);
+        if (r < 0)
+                return r;
+        strv_free(spec->environment);
+        strv_free(spec->supplementary_groups);
+        free(spec->user);
+        spec->environment = spec->supplementary_groups = NULL;
+        spec->user = NULL;
+        spec->uid = NO_USER;
+        r = read_spec(message, spec, more, ELEMENTSOF(more), error);
+        if (r < 0)
+                return r;
+        r = inherit_user(spec, base);
+        if (r >= 0)
+                r = inherit_environment(spec, base);
+        if (r >= 0)
+                r = spec_validate_process(spec, error);
+        if (r >= 0)
+                r = options_bus_finish(&options, ret_options);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(spec);

@@ -13,6 +13,11 @@
  * version cannot honour); negative errno. */
 int spec_bus_read(sd_bus_message *message, Spec **ret, sd_bus_error *error);
 
+/* One a{sv} of Exec: the process part of a spec over what the container's gives by default, and the options of a start.
+ * Errors as spec_bus_read(). */
+int spec_bus_read_exec(sd_bus_message *message, const Spec *base, Spec **ret, StartOptions *ret_options,
+                       sd_bus_error *error);
+
 /* The options of Start and RunContainer. Descriptors in them are duplicated, the caller owns them with *ret
  * (options_done()). InvalidArgs instead of InvalidSpec. */
 int options_bus_read(sd_bus_message *message, StartOptions *ret, sd_bus_error *error);

@@ -365,16 +365,57 @@ static size_t total_size(char *const *list) {
         return n;
 }
 
-int spec_validate(const Spec *spec, sd_bus_error *error) {
-        size_t n = 0;
+int spec_copy_process(const Spec *spec, Spec **ret) {
+        _cleanup_spec_ Spec *copy = NULL;
+        int r;
 
-        if (!spec->root_directory)
-                return spec_invalid(error, "RootDirectory: is missing.");
+        copy = spec_new();
+        if (!copy)
+                return -ENOMEM;
+        r = strv_copy(spec->environment, &copy->environment);
+        if (r >= 0)
+                r = strv_copy(spec->supplementary_groups, &copy->supplementary_groups);
+        if (r >= 0)
+                r = replace(&copy->working_directory, spec->working_directory);
+        if (r >= 0 && spec->user)
+                r = replace(&copy->user, spec->user);
+        if (r < 0)
+                return r;
+        copy->uid = spec->uid;
+        copy->gid = spec->gid;
+        copy->has_gid = spec->has_gid;
+        copy->network = spec->network;
+        copy->capabilities = spec->capabilities;
+        copy->no_new_privileges = spec->no_new_privileges;
+        copy->seccomp = spec->seccomp;
+        memcpy(copy->limits, spec->limits, sizeof(copy->limits));
+        copy->limits_set = spec->limits_set;
+        copy->oom_score_adjust_set = spec->oom_score_adjust_set;
+        copy->oom_score_adjust = spec->oom_score_adjust;
+        copy->timeout_start_usec = spec->timeout_start_usec;
+        copy->timeout_stop_usec = spec->timeout_stop_usec;
+        *ret = TAKE_PTR(copy);
+        return 0;
+}
+
+int spec_validate_process(const Spec *spec, sd_bus_error *error) {
         if (!spec->command)
                 return spec_invalid(error, "Command: is missing, give a program and its arguments.");
         if (total_size(spec->command) + total_size(spec->environment) > SPEC_STRINGS_MAX)
                 return spec_invalid(error, "Command and Environment are longer than %u bytes together.",
                                     SPEC_STRINGS_MAX);
+        return 0;
+}
+
+int spec_validate(const Spec *spec, sd_bus_error *error) {
+        size_t n = 0;
+        int r;
+
+        if (!spec->root_directory)
+                return spec_invalid(error, "RootDirectory: is missing.");
+        r = spec_validate_process(spec, error);
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < spec->n_annotations; i++)
                 n += strlen(spec->annotations[i].key) + strlen(spec->annotations[i].value) + 2;
         if (n > SPEC_STRINGS_MAX)

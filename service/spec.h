@@ -72,7 +72,8 @@ typedef struct Spec {
         SpecNetwork network;
         bool user_namespace_host; /* UserNamespace=host was given: impossible where there always is one */
         uint64_t capabilities;    /* what the program gets, Add and Drop applied; bit n is capability n */
-        uint64_t capabilities_named; /* of them, those asked for by name: a host without one refuses the spec */
+        uint64_t
+                capabilities_named; /* of them, those asked for by name: a host without one refuses the spec */
         bool no_new_privileges;
         SpecSeccomp seccomp;
         struct rlimit limits[RLIM_NLIMITS];
@@ -94,6 +95,13 @@ Spec *spec_new(void);
 Spec *spec_free(Spec *spec);
 DEFINE_CLEANUP(Spec *, spec_free);
 #define _cleanup_spec_ _cleanup_(spec_freep)
+
+/* The part of a container's spec that is the default for another process in it, as a spec of its own: environment,
+ * working directory, user and groups, capabilities, limits, seccomp, OOM score, time-outs. -ENOMEM. */
+int spec_copy_process(const Spec *spec, Spec **ret);
+
+/* Checks what only the whole spec of such a process can tell: there is a Command, and its sizes are in bounds. */
+int spec_validate_process(const Spec *spec, sd_bus_error *error);
 
 /* Checks what only the whole spec can tell: RootDirectory and Command are there, the sizes of all strings
  * together. 0, or negative errno with InvalidSpec and the key in *error. */

@@ -113,7 +113,8 @@ static const char *read_unit(char *text, const char *name) {
 static bool is_ours(int fd, const char *name) {
         struct stat st;
 
-        return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+        return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && S_ISREG(st.st_mode) &&
+               st.st_uid == geteuid();
 }
 
 /* Whatever it is; a directory only when it is empty. */

@@ -30,7 +30,8 @@ static int parse_id(const char *text, uint32_t *ret) {
         return 0;
 }
 
-int user_map_read_range(const char *path, const char *user, uid_t uid, uint32_t *ret_start, uint32_t *ret_count) {
+int user_map_read_range(const char *path, const char *user, uid_t uid, uint32_t *ret_start,
+                        uint32_t *ret_count) {
         _cleanup_free_ char *text = NULL;
         char number[16], *line, *rest;
         int r;
@@ -62,8 +63,8 @@ int user_map_read_range(const char *path, const char *user, uid_t uid, uint32_t 
         return 0;
 }
 
-void user_map_own(uid_t uid, gid_t gid, const char *user, const char *subuid, const char *subgid, bool have_helpers,
-                  UserMap *ret) {
+void user_map_own(uid_t uid, gid_t gid, const char *user, const char *subuid, const char *subgid,
+                  bool have_helpers, UserMap *ret) {
         UserMap map = {
                 .uids = { { 0, uid, 1 } },
                 .gids = { { 0, gid, 1 } },
@@ -112,8 +113,8 @@ static int write_extents(pid_t pid, const char *file, const UserMapExtent *exten
         size_t length = 0;
 
         for (unsigned i = 0; i < n; i++)
-                length += (size_t) snprintf(text + length, sizeof(text) - length, "%u %u %u\n", extents[i].inside,
-                                            extents[i].outside, extents[i].count);
+                length += (size_t) snprintf(text + length, sizeof(text) - length, "%u %u %u\n",
+                                            extents[i].inside, extents[i].outside, extents[i].count);
         return write_file(pid, file, text);
 }
 
@@ -177,11 +178,12 @@ static int start_helper(UserMapWrite *write) {
         for (size_t i = 0; i < k; i++)
                 argv[i + 1] = numbers[i];
         argv[k + 1] = NULL;
-        return helper_start(write->event, argv, HELPER_TIMEOUT_USEC, on_helper_exited, write, &write->helper);
+        return helper_start(write->event, argv, HELPER_TIMEOUT_USEC, on_helper_exited, write,
+                            &write->helper);
 }
 
-int user_map_write(sd_event *event, const UserMap *map, pid_t pid, user_map_written_t callback, void *userdata,
-                   UserMapWrite **ret) {
+int user_map_write(sd_event *event, const UserMap *map, pid_t pid, user_map_written_t callback,
+                   void *userdata, UserMapWrite **ret) {
         UserMapWrite *write;
         int r;
 

@@ -29,7 +29,8 @@ void user_map_own(uid_t uid, gid_t gid, const char *user, const char *subuid, co
 
 /* Reads the first range for `user` (or the uid in decimal) of a file in the form of subuid(5). 1 and the range, 0
  * without one, negative errno. */
-int user_map_read_range(const char *path, const char *user, uid_t uid, uint32_t *ret_start, uint32_t *ret_count);
+int user_map_read_range(const char *path, const char *user, uid_t uid, uint32_t *ret_start,
+                        uint32_t *ret_count);
 
 /* True when a single id is mapped: setgroups(2) is denied then. */
 static inline bool user_map_one_id(const UserMap *map) {
@@ -42,6 +43,6 @@ typedef void (*user_map_written_t)(int error, const char *detail, void *userdata
 /* Writes the maps of process pid. The callback comes from the event loop or, when no helper is needed, before this
  * returns; with 0 or a negative errno and the name of what failed. *ret is the caller's until the callback, and NULL
  * when that has been called already. */
-int user_map_write(sd_event *event, const UserMap *map, pid_t pid, user_map_written_t callback, void *userdata,
-                   UserMapWrite **ret);
+int user_map_write(sd_event *event, const UserMap *map, pid_t pid, user_map_written_t callback,
+                   void *userdata, UserMapWrite **ret);
 UserMapWrite *user_map_write_free(UserMapWrite *write);
