@@ -10,6 +10,7 @@
 
 #include "interfaces/names.h"
 #include "tests/bus/fixture.h"
+#include "tests/system/launch-fixture.h"
 #include "util/cleanup.h"
 
 static int on_reply(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -186,6 +187,13 @@ bool container_exists(Fixture *f, const char *container) {
 
         (void) call_free(call);
         return exists;
+}
+
+void container_ready(Fixture *f) {
+        const char *path = text("%s/data/ready", f->root);
+
+        fixture_until(f, access(path, F_OK) == 0);
+        assert_int_equal(unlink(path), 0);
 }
 
 void container_wait(Fixture *f, const char *container, int code, int status, const char *result) {

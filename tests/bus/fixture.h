@@ -64,11 +64,16 @@ void service_start(Fixture *f, const char *argument);
 void service_launch(Fixture *f, const char *argument);
 void service_stop(Fixture *f);
 
-/* The name org.berth1 has an owner. */
-bool service_is_named(Fixture *f);
+/* berthd has said that it serves. */
+bool service_is_named(const Fixture *f);
+
+/* It has written this to standard error. */
+bool service_said(const Fixture *f, const char *part);
 
 /* Any program, found in PATH; the list ends with NULL. */
 void program_start(Fixture *f, Program *p, const char *const *argv);
+void program_start_listening(Fixture *f, Program *p, int listen_fd,
+                             const char *const *argv); /* LISTEN_FDS=1 */
 void program_done(Program *p);
 
 /* Runs one to its end; returns what it wrote (the caller's) and its exit status. */
@@ -128,6 +133,10 @@ bool container_exists(Fixture *f, const char *container);
 
 /* Waits for the end of a run. */
 void container_wait(Fixture *f, const char *container, int code, int status, const char *result);
+
+/* A script that does this at SIGTERM, and waits until it would: a PID 1 without a handler hears nothing. */
+#define AT_TERM(what) "trap '" what "' TERM; >/data/ready; sleep 1000 & wait"
+void container_ready(Fixture *f);
 
 /* Whether a descriptor has something to read, or its end, right now. */
 bool readable(int fd);

@@ -118,7 +118,7 @@ static void test_gone_before_it_was_known(void **state) {
 static void test_killed_during_start(void **state) {
         Fixture *f = *state;
         _cleanup_fd_ int pidfd = -EBADF;
-        Program busctl;
+        static Program busctl;
 
         f->systemd->hold_jobs = true;
         program_start(f, &busctl,
@@ -138,12 +138,13 @@ static void test_killed_during_start(void **state) {
 
 /* Whoever started it goes; with `kill` it is stopped, without it goes on. */
 static void test_on_disconnect(void **state) {
-        static const char script[] = "trap 'exit 6' TERM; sleep 1000 & wait";
+        static const char script[] = AT_TERM("exit 6");
         Fixture *f = *state;
         sd_bus *client = client_connect(f);
 
         call_succeed(call_run(f, client,
                               &(TestSpec) { .name = "kill", .script = script, .on_disconnect = "kill" }));
+        container_ready(f);
         call_succeed(call_run(f, client, &(TestSpec) { .name = "keep", .script = script }));
         (void) client_close(client);
         container_wait(f, "kill", CLD_EXITED, 6, "exit-code");
@@ -162,9 +163,8 @@ static void test_gone_while_waiting(void **state) {
         sd_bus *client = client_connect(f);
         Call *wait, *other;
 
-        call_succeed(
-                call_run(f, f->client,
-                         &(TestSpec) { .name = "a", .script = "trap 'exit 2' TERM; sleep 1000 & wait" }));
+        call_succeed(call_run(f, f->client, &(TestSpec) { .name = "a", .script = AT_TERM("exit 2") }));
+        container_ready(f);
         wait = call_begin(f, client, "a", "Wait", "");
         other = call_begin(f, f->client, "a", "Wait", "");
         call_succeed(call_begin(f, client, NULL, "GetContainer", "s", "a"));

@@ -264,7 +264,7 @@ static void check_known(Fixture *f, Known *known) {
 
 static void test_signals_tell_all(void **state) {
         const TestSpec spec = { .name = "a", .script = "read x </data/go; exit 3" };
-        Known known = {};
+        static Known known;
         Fixture *f = *state;
         int r;
 
@@ -316,7 +316,7 @@ static void test_signals_tell_all(void **state) {
 
 static void test_managed_objects(void **state) {
         _cleanup_strv_ char **contract = NULL;
-        Known known = {};
+        static Known known;
         Fixture *f = *state;
         const char *path;
         size_t n = 0;

@@ -14,9 +14,7 @@
 #include "tests/system/launch-fixture.h"
 #include "util/cleanup.h"
 
-#define HEARS "trap 'echo x >/data/heard; exit 3' TERM; sleep 1000 & wait"
-
-static const TestSpec hears = { .name = "hears", .script = HEARS };
+static const TestSpec hears = { .name = "hears", .script = AT_TERM("echo x >/data/heard; exit 3") };
 static const TestSpec deaf = { .name = "deaf", .script = "sleep 1000", .timeout_stop_usec = 100000 };
 static const TestSpec stubborn = { .name = "stubborn",
                                    .script = "sleep 1000",
@@ -54,6 +52,7 @@ static void test_ends_when_idle(void **state) {
         assert_exited(f, 0);
         assert_false(has_owner(f));
         /* systemd is told before the name goes, and has read it. */
+        fixture_until(f, strstr(f->notified, "BARRIER=1"));
         assert_string_equal(strstr(f->notified, "STOPPING=1"), "STOPPING=1\nBARRIER=1\n");
         assert_string_equal(f->service.text ?: "", "");
 }
@@ -145,6 +144,7 @@ static void test_sigterm_stops_all(void **state) {
         Call *wait, *starting;
 
         call_succeed(call_run(f, f->client, &hears));
+        container_ready(f);
         call_succeed(call_run(f, f->client, &deaf));
         call_succeed(call_create(f, f->client, &(TestSpec) { .name = "created", .script = "exit 0" }));
         call_succeed(call_run(f, f->client, &(TestSpec) { .name = "exited", .script = "exit 0" }));
@@ -158,14 +158,14 @@ static void test_sigterm_stops_all(void **state) {
         call_fail(starting, BERTH_ERROR_CANCELLED, "starting");
         call_succeed(wait);
         assert_true(heard(f));
-        assert_non_null(strstr(f->signals, "Exited hears 1 3 exit-code\n"));
-        assert_non_null(strstr(f->signals, "Exited deaf 2 9 timeout\n"));
-        assert_non_null(strstr(f->signals, "ContainerRemoved berth1 created "));
-        assert_non_null(strstr(f->signals, "ContainerRemoved berth1 exited "));
-        assert_non_null(strstr(f->signals, "ContainerRemoved berth1 starting "));
-        assert_non_null(strstr(f->notified, "STOPPING=1"));
+        fixture_until(f, strstr(f->signals, "Exited hears 1 3 exit-code\n"));
+        fixture_until(f, strstr(f->signals, "Exited deaf 2 9 timeout\n"));
+        fixture_until(f, strstr(f->signals, "ContainerRemoved berth1 created "));
+        fixture_until(f, strstr(f->signals, "ContainerRemoved berth1 exited "));
+        fixture_until(f, strstr(f->signals, "ContainerRemoved berth1 starting "));
+        fixture_until(f, strstr(f->notified, "STOPPING=1"));
         assert_int_equal(fake_systemd_count(f->systemd, "StopUnit berth-starting.scope"), 1);
-        assert_false(has_owner(f));
+        fixture_until(f, !has_owner(f));
 }
 
 static void test_second_sigterm_kills(void **state) {
@@ -176,7 +176,7 @@ static void test_second_sigterm_kills(void **state) {
         fixture_until(f, strstr(f->notified, "STOPPING=1"));
         call_fail(call_create(f, f->client, &hears), BERTH_ERROR_CANCELLED, "call again");
         service_stop(f);
-        assert_non_null(strstr(f->signals, "Exited stubborn 2 9 "));
+        fixture_until(f, strstr(f->signals, "Exited stubborn 2 9 "));
 }
 
 static void test_bus_disappears(void **state) {
@@ -184,6 +184,7 @@ static void test_bus_disappears(void **state) {
         Call *starting;
 
         call_succeed(call_run(f, f->client, &hears));
+        container_ready(f);
         call_succeed(call_run(f, f->client, &deaf));
         f->systemd->hold_jobs = true;
         starting = call_run(f, f->client, &(TestSpec) { .name = "starting", .script = "exit 0" });
@@ -191,7 +192,7 @@ static void test_bus_disappears(void **state) {
         assert_int_equal(kill(f->bus.pid, SIGKILL), 0);
         assert_exited(f, 1);
         assert_true(heard(f));
-        assert_non_null(strstr(f->service.text, "The bus has gone"));
+        fixture_until(f, service_said(f, "The bus has gone"));
         (void) call_free(starting);
 }
 
@@ -201,7 +202,7 @@ static void test_name_is_taken(void **state) {
         assert_true(sd_bus_request_name(f->client, BERTH_BUS_NAME, 0) >= 0);
         service_launch(f, NULL);
         assert_exited(f, 1);
-        assert_non_null(strstr(f->service.text, "Cannot have the name " BERTH_BUS_NAME));
+        fixture_until(f, service_said(f, "Cannot have the name " BERTH_BUS_NAME));
         assert_null(strstr(f->notified ?: "", "READY=1"));
 }
 
@@ -211,8 +212,8 @@ static void test_no_systemd(void **state) {
         f->systemd = fake_systemd_free(f->systemd);
         service_launch(f, NULL);
         assert_exited(f, 1);
-        assert_non_null(strstr(f->service.text, "Cannot talk to systemd"));
-        assert_false(has_owner(f));
+        fixture_until(f, service_said(f, "Cannot talk to systemd"));
+        assert_false(has_owner(f)); /* nor had it one before */
 }
 
 static int run(void) {

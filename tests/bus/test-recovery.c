@@ -71,8 +71,7 @@ static void test_left_overs_are_ended(void **state) {
                 assert_int_equal(fake_systemd_count(f->systemd, kill_line), 1);
                 assert_int_equal(fake_systemd_count(f->systemd, stop_line), 1);
                 assert_true(strstr(f->systemd->log, kill_line) < strstr(f->systemd->log, stop_line));
-                assert_non_null(
-                        strstr(f->service.text, text("Container %s was left by a service", names[i])));
+                fixture_until(f, service_said(f, text("Container %s was left by a service", names[i])));
                 assert_false(container_exists(f, names[i]));
         }
         after = records();
@@ -120,7 +119,7 @@ static void test_unit_is_unknown(void **state) {
 
         write_record("gone", RECORD("berth-gone.scope"));
         service_start(f, NULL);
-        assert_non_null(strstr(f->service.text, "Container gone was left"));
+        fixture_until(f, service_said(f, "Container gone was left"));
         assert_int_equal(fake_systemd_count(f->systemd, "KillUnit berth-gone.scope"), 1);
         left = records();
         assert_string_equal(left, "");
@@ -143,6 +142,7 @@ static void test_foreign_records_are_removed(void **state) {
                 { "bad name", RECORD("berth-bad\\x20name.scope") },
                 { "nobodys", RECORD("berth-nobodys.scope") },
         };
+        static const char *const others[] = { "big", "fifo", "directory", "link" };
         Fixture *f = *state;
         char *left, big[8192];
 
@@ -165,12 +165,11 @@ static void test_foreign_records_are_removed(void **state) {
         service_start(f, NULL);
         assert_string_equal(f->systemd->log, "Get org.freedesktop.systemd1.Manager\n");
         for (size_t i = 0; i < ELEMENTSOF(foreign); i++)
-                assert_non_null(strstr(f->service.text,
-                                       text("Record %s is not one of berth's, removed\n", foreign[i].name)));
-        for (size_t i = 0; i < 4; i++)
-                assert_non_null(strstr(f->service.text,
-                                       text("Record %s is not one of berth's, removed\n",
-                                            ((const char *[]) { "big", "fifo", "directory", "link" })[i])));
+                fixture_until(f, service_said(f, text("Record %s is not one of berth's, removed\n",
+                                                      foreign[i].name)));
+        for (size_t i = 0; i < ELEMENTSOF(others); i++)
+                fixture_until(
+                        f, service_said(f, text("Record %s is not one of berth's, removed\n", others[i])));
         left = records();
         assert_string_equal(left, "");
         free(left);
@@ -187,7 +186,7 @@ static void test_systemd_does_not_stop_them(void **state) {
         fixture_until(f, fake_systemd_count(f->systemd, "StopUnit berth-slow.scope") == 1);
         assert_false(service_is_named(f));
         fixture_until(f, service_is_named(f));
-        assert_non_null(strstr(f->service.text, "systemd has not stopped berth-slow.scope yet"));
+        fixture_until(f, service_said(f, "systemd has not stopped berth-slow.scope yet"));
         assert_false(container_exists(f, "slow"));
 }
 

@@ -151,9 +151,8 @@ static void test_default_slice_and_description(void **state) {
 static void test_request_stop(void **state) {
         Fixture *f = *state;
 
-        call_succeed(call_run(
-                f, f->client,
-                &(TestSpec) { .name = "hears", .script = "trap 'exit 9' TERM; sleep 1000 & wait" }));
+        call_succeed(call_run(f, f->client, &(TestSpec) { .name = "hears", .script = AT_TERM("exit 9") }));
+        container_ready(f);
         call_succeed(call_run(
                 f, f->client,
                 &(TestSpec) { .name = "deaf", .script = "sleep 1000", .timeout_stop_usec = 100000 }));
