@@ -159,7 +159,8 @@ static int link_container(Manager *manager, Container *container) {
         if (!tsearch(container, &manager->by_name, compare_names))
                 return -ENOMEM;
         container->linked = true;
-        TAILQ_INSERT_TAIL(&manager->containers, container_ref(container), link);
+        (void) container_ref(container); /* not in the macro, which would do it more than once */
+        TAILQ_INSERT_TAIL(&manager->containers, container, link);
         manager->n_containers++;
         return 0;
 }
