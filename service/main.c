@@ -15,6 +15,7 @@
 #include "config.h"
 #include "interfaces/names.h"
 #include "service/connection.h"
+#include "service/errors.h"
 #include "service/hardening.h"
 #include "service/listener.h"
 #include "service/manager.h"
@@ -338,6 +339,9 @@ static int run(void) {
         int r;
 
         r = hardening_forbid_tracing();
+        if (r < 0)
+                return r;
+        r = errors_register();
         if (r < 0)
                 return r;
         r = sd_event_new(&service.event);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/errors.h"
+
+#include <errno.h>
+#include <systemd/sd-bus.h>
+
+#include "interfaces/names.h"
+
+/* Those of org.freedesktop.DBus sd-bus knows by itself. */
+static const sd_bus_error_map map[] = {
+        SD_BUS_ERROR_MAP(BERTH_ERROR_NO_SUCH_CONTAINER, ENOENT),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_NAME_IN_USE, EEXIST),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_INVALID_NAME, EINVAL),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_INVALID_SPEC, EINVAL),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_NOT_RUNNING, ESRCH),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_ALREADY_RUNNING, EBUSY),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_PAUSED, EAGAIN),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_CANCELLED, ECANCELED),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_LAUNCH_FAILED, ECHILD),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_COMMAND_NOT_FOUND, ENOENT),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_COMMAND_NOT_EXECUTABLE, ENOEXEC),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_NO_TERMINAL, ENOTTY),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_NOT_KEPT, ENODATA),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_ALREADY_ATTACHED, EBUSY),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_LIMIT_REACHED, EDQUOT),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_OUTPUT_TOO_LARGE, EFBIG),
+        SD_BUS_ERROR_MAP(BERTH_ERROR_NOT_SUPPORTED, EOPNOTSUPP),
+        SD_BUS_ERROR_MAP_END,
+};
+
+int errors_register(void) {
+        int r;
+
+        r = sd_bus_error_add_map(map);
+        return r < 0 ? r : 0;
+}
