@@ -209,7 +209,7 @@ const char *must_fail(const Direct *d, sd_bus *bus, const char *name, const Call
 
         r = call_run(d, bus, name, call, NULL, NULL, &error);
         if (r >= 0)
-                fail_msg("it was to fail with %s", error_name);
+                fail_msg("%s was to fail with %s", name, error_name);
         assert_non_null(error.name);
         if (strcmp(error.name, error_name) != 0)
                 fail_msg("%s: %s, and not %s", error.name, error.message, error_name);

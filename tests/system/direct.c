@@ -315,8 +315,25 @@ int direct_connect_raw(const Direct *d) {
 
 /* ---- the service ---------------------------------------------------------------------------------------------- */
 
+static void copy(const char *from, const char *to) {
+        _cleanup_free_ char *output = NULL;
+
+        assert_int_equal(run_command((const char *[]) { "cp", from, to, NULL }, &output), 0);
+}
+
+/* An ordinary user may not get to where the build is. */
+static const char *copy_berthd(Direct *d) {
+        (void) snprintf(d->directory, sizeof(d->directory), "/tmp/berth-direct-XXXXXX");
+        assert_non_null(mkdtemp(d->directory));
+        assert_int_equal(chmod(d->directory, 0755), 0);
+        assert_int_equal(mkdir(text("%s/launch", d->directory), 0755), 0);
+        copy(path_from("BERTHD"), text("%s/berthd", d->directory));
+        copy(path_from("BERTH_LAUNCH"), text("%s/launch/berth-launch", d->directory));
+        return text("%s/berthd", d->directory);
+}
+
 static void start_berthd(Direct *d, uid_t uid, const char *argument, int inherit) {
-        const char *path = path_from("BERTHD");
+        const char *path = uid == 0 ? path_from("BERTHD") : copy_berthd(d);
 
         d->pid = fork();
         assert_true(d->pid >= 0);
@@ -353,7 +370,6 @@ static void note_cgroup(Direct *d) {
 
 static Direct *direct_new(void **state) {
         const char *payload = path_from("BERTH_PAYLOAD");
-        _cleanup_free_ char *output = NULL;
         Direct *d;
 
         d = calloc(1, sizeof(*d));
@@ -367,10 +383,7 @@ static Direct *direct_new(void **state) {
 
                 assert_int_equal(symlink("busybox", text("%s/bin/%s", d->root, more[i])), 0);
         }
-        assert_int_equal(
-                run_command((const char *[]) { "cp", payload, text("%s/bin/payload", d->root), NULL },
-                            &output),
-                0);
+        copy(payload, text("%s/bin/payload", d->root));
         return d;
 }
 
@@ -461,7 +474,7 @@ int direct_teardown(void **state) {
         (void) close(d->pidfd);
         remove_tree(d->root);
         if (*d->directory)
-                assert_int_equal(rmdir(d->directory), 0);
+                remove_tree(d->directory);
         free(d);
         return 0;
 }

@@ -22,7 +22,7 @@
 /* What goes on in berthd's name: its connection, signals and replies in the order in which they came. */
 typedef struct Direct {
         char root[64];      /* a busybox root; the payload is /bin/payload */
-        char directory[64]; /* of the socket, else empty */
+        char directory[64]; /* of the socket, or of an ordinary user's programs; else empty */
         char socket[96];
         char cgroup[4096]; /* berthd's own, or empty */
         pid_t pid;
