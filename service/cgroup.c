@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +20,10 @@
 
 #define PROC_CGROUP_MAX (64U << 10)
 #define DEPTH_MAX 32
+
+/* How long the end of the service waits for its own group to become empty. */
+#define REMOVE_TRIES 20U
+#define REMOVE_WAIT_MSEC 50
 
 /* Where version 2 is mounted: alone, or beside version 1. */
 static const char *const mount_points[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
@@ -143,11 +148,38 @@ int cgroup_tree_new(CgroupTree **ret) {
         return 0;
 }
 
+/* Removes the service's group at its end. The kernel takes a process that has ended off the counts of one group after
+ * the other upwards, so this one can be busy when those below are gone; its events file tells when that is over. */
+static int remove_tree(const CgroupTree *tree) {
+        struct pollfd events = { .fd = -EBADF, .events = POLLPRI };
+        char text[128];
+        int r;
+
+        events.fd = openat(tree->fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+        for (unsigned i = 0;; i++) {
+                /* poll(2) tells of changes since the last read. */
+                (void) pread(events.fd, text, sizeof(text), 0);
+                r = unlinkat(tree->own, tree->name, AT_REMOVEDIR) < 0 ? -errno : 0;
+                if (r != -EBUSY || i == REMOVE_TRIES)
+                        break;
+                (void) poll(&events, 1, REMOVE_WAIT_MSEC);
+        }
+        (void) fd_close(events.fd);
+        return r;
+}
+
 CgroupTree *cgroup_tree_free(CgroupTree *tree) {
+        int r;
+
         if (!tree)
                 return NULL;
-        if (tree->fd >= 0 && unlinkat(tree->own, tree->name, AT_REMOVEDIR) < 0)
-                log_message(LOG_WARNING, "Cannot remove control group %s: %m", tree->path);
+        if (tree->fd >= 0) {
+                r = remove_tree(tree);
+                if (r < 0) {
+                        errno = -r;
+                        log_message(LOG_WARNING, "Cannot remove control group %s: %m", tree->path);
+                }
+        }
         (void) fd_close(tree->fd);
         (void) fd_close(tree->own);
         free(tree->path);
