@@ -26,9 +26,10 @@ typedef struct Foreground {
         sd_event_source *signals; /* owned */
         Forward *forward;         /* owned; NULL without a terminal, and after a hang-up */
         char *path;               /* owned; NULL until the service has told it */
-        sigset_t pending;         /* arrived before there was anybody to give them to */
-        bool terminal;            /* the container's */
-        bool raw;                 /* the caller's terminal is in raw mode */
+        const char *interface;
+        sigset_t pending; /* arrived before there was anybody to give them to */
+        bool terminal;    /* the container's */
+        bool raw;         /* the caller's terminal is in raw mode */
         bool waited;
         unsigned interrupts;
         const char *remark; /* on the end, or NULL */
@@ -52,18 +53,21 @@ static int append_size(sd_bus_message *call) {
                                      size.ws_ypixel);
 }
 
+int foreground_append_entries(sd_bus_message *call, bool terminal) {
+        if (terminal)
+                return append_size(call);
+        return sd_bus_message_append(call, "{sv}{sv}{sv}{sv}", "StandardInput", "h", STDIN_FILENO,
+                                     "StandardOutput", "h", STDOUT_FILENO, "StandardError", "h",
+                                     STDERR_FILENO, "OnDisconnect", "s", "kill");
+}
+
 int foreground_append_options(sd_bus_message *call, bool terminal) {
         int r;
 
         r = sd_bus_message_open_container(call, 'a', "{sv}");
         if (r < 0)
                 return r;
-        if (terminal)
-                r = append_size(call);
-        else
-                r = sd_bus_message_append(call, "{sv}{sv}{sv}{sv}", "StandardInput", "h", STDIN_FILENO,
-                                          "StandardOutput", "h", STDOUT_FILENO, "StandardError", "h",
-                                          STDERR_FILENO, "OnDisconnect", "s", "kill");
+        r = foreground_append_entries(call, terminal);
         if (r < 0)
                 return r;
         return sd_bus_message_close_container(call);
@@ -87,7 +91,7 @@ static void pass_size(Foreground *f) {
 static void pass_signal(Foreground *f, int signal) {
         _cleanup_bus_message_ sd_bus_message *call = NULL;
 
-        if (connection_new_call(f->connection, f->path, BERTH_INTERFACE_CONTAINER, "Signal", &call) < 0 ||
+        if (connection_new_call(f->connection, f->path, f->interface, "Signal", &call) < 0 ||
             sd_bus_message_append(call, "i", signal) < 0)
                 return;
         /* It may have ended by now: then there is nobody to tell, and nothing to say about it. */
@@ -136,7 +140,7 @@ static int wait_for_end(Foreground *f) {
         _cleanup_bus_message_ sd_bus_message *call = NULL;
         int r;
 
-        r = connection_new_call(f->connection, f->path, BERTH_INTERFACE_CONTAINER, "Wait", &call);
+        r = connection_new_call(f->connection, f->path, f->interface, "Wait", &call);
         if (r < 0)
                 return r;
         return sd_bus_call_async(f->connection->bus, NULL, call, on_waited, f, UINT64_MAX);
@@ -317,10 +321,11 @@ static int foreground_loop(Foreground *f, sd_bus_message *call, const sigset_t *
 }
 
 int foreground_run(const Globals *globals, Connection *connection, sd_bus_message *call, const char *path,
-                   bool terminal, sd_bus_error *error) {
+                   const char *interface, bool terminal, sd_bus_error *error) {
         Foreground f = {
                 .connection = connection,
                 .error = error,
+                .interface = interface,
                 .terminal = terminal,
         };
         sigset_t signals, old;

@@ -27,6 +27,7 @@ typedef struct Globals {
 typedef int (*Verb)(Globals *globals, int argc, char *argv[], sd_bus_error *error);
 
 int verb_create(Globals *globals, int argc, char *argv[], sd_bus_error *error);
+int verb_exec(Globals *globals, int argc, char *argv[], sd_bus_error *error);
 int verb_kill(Globals *globals, int argc, char *argv[], sd_bus_error *error);
 int verb_list(Globals *globals, int argc, char *argv[], sd_bus_error *error);
 int verb_resize(Globals *globals, int argc, char *argv[], sd_bus_error *error);

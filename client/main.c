@@ -15,10 +15,9 @@ static const struct {
         Verb verb;
         bool direct; /* makes sense with --direct */
 } verbs[] = {
-        { "run", verb_run, true }, { "create", verb_create }, { "start", verb_start },
-        { "list", verb_list },     { "show", verb_show },     { "kill", verb_kill },
-        { "stop", verb_stop },     { "resize", verb_resize }, { "wait", verb_wait },
-        { "rm", verb_rm },
+        { "run", verb_run, true }, { "create", verb_create }, { "start", verb_start }, { "exec", verb_exec },
+        { "list", verb_list },     { "show", verb_show },     { "kill", verb_kill },   { "stop", verb_stop },
+        { "resize", verb_resize }, { "wait", verb_wait },     { "rm", verb_rm },
 };
 
 static const char usage[] =
@@ -27,6 +26,7 @@ static const char usage[] =
         "  run ROOT COMMAND…         run a program in a new container, here\n"
         "  create ROOT COMMAND…      make a container and start nothing\n"
         "  start NAME                start it\n"
+        "  exec NAME COMMAND…        run another program in it, here\n"
         "  list                      all containers\n"
         "  show NAME                 one container's properties\n"
         "  kill [-s SIGNAL] NAME…    send a signal\n"

@@ -154,22 +154,15 @@ static int append_annotations(const SpecArgs *args, sd_bus_message *message) {
 /* Each step only when the one before went well. */
 #define STEP(r, call) ((r) < 0 ? (r) : (call))
 
-int spec_args_append(const SpecArgs *args, bool terminal, sd_bus_message *message) {
+int spec_args_append_process(const SpecArgs *args, bool terminal, sd_bus_message *message) {
         int r;
 
-        r = sd_bus_message_open_container(message, 'a', "{sv}");
-        r = STEP(r, append_string(message, "RootDirectory", args->root));
-        r = STEP(r, append_list(message, "Command", true, args->command));
+        r = append_list(message, "Command", true, args->command);
         r = STEP(r, append_environment(args, terminal, message));
         r = STEP(r, append_flag(message, "Terminal", terminal));
         r = STEP(r, append_string(message, "WorkingDirectory", args->working_directory));
         r = STEP(r, append_string(message, "User", args->user));
         r = STEP(r, append_list(message, "SupplementaryGroups", args->groups, args->groups));
-        r = STEP(r, append_string(message, "Hostname", args->hostname));
-        r = STEP(r, append_flag(message, "Ephemeral", args->ephemeral));
-        r = STEP(r, append_flag(message, "ReadOnly", args->read_only));
-        r = STEP(r, append_mounts(args, message));
-        r = STEP(r, append_string(message, "Network", args->network));
         r = STEP(r, append_list(message, "Capabilities", args->has_capabilities, args->capabilities));
         r = STEP(r, append_list(message, "AddCapabilities", args->add_capabilities, args->add_capabilities));
         r = STEP(r,
@@ -183,7 +176,21 @@ int spec_args_append(const SpecArgs *args, bool terminal, sd_bus_message *messag
                 r = sd_bus_message_append(message, "{sv}", "StopSignal", "i", args->stop_signal);
         r = STEP(r,
                  append_number(message, "TimeoutStartUSec", args->has_timeout_start, args->timeout_start));
-        r = STEP(r, append_number(message, "TimeoutStopUSec", args->has_timeout_stop, args->timeout_stop));
+        return STEP(r,
+                    append_number(message, "TimeoutStopUSec", args->has_timeout_stop, args->timeout_stop));
+}
+
+int spec_args_append(const SpecArgs *args, bool terminal, sd_bus_message *message) {
+        int r;
+
+        r = sd_bus_message_open_container(message, 'a', "{sv}");
+        r = STEP(r, append_string(message, "RootDirectory", args->root));
+        r = STEP(r, spec_args_append_process(args, terminal, message));
+        r = STEP(r, append_string(message, "Hostname", args->hostname));
+        r = STEP(r, append_flag(message, "Ephemeral", args->ephemeral));
+        r = STEP(r, append_flag(message, "ReadOnly", args->read_only));
+        r = STEP(r, append_mounts(args, message));
+        r = STEP(r, append_string(message, "Network", args->network));
         r = STEP(r, append_number(message, "MemoryMax", args->has_memory_max, args->memory_max));
         r = STEP(r, append_number(message, "TasksMax", args->has_tasks_max, args->tasks_max));
         r = STEP(r, append_string(message, "Slice", args->slice));

@@ -73,42 +73,68 @@ enum {
         "\n"                                                                                 \
         "and the global options, see berthctl --help and berthctl(1).\n"
 
+static const char usage_exec[] =
+        "berthctl exec [OPTION…] NAME [--] COMMAND [ARGUMENT…]\n"
+        "\n"
+        "Runs another program in the running container NAME, here. What is not given is the container's.\n"
+        "\n"
+        "  -t, --tty                 give the program a terminal\n"
+        "  -T, --no-tty              give it none\n"
+        "  -i, --interactive         accepted; standard input is always passed on\n"
+        "  -e, --env KEY[=VALUE]     set a variable, or pass the caller's on\n"
+        "  -w, --workdir DIR         where the program starts\n"
+        "  -u, --user USER[:GROUP]   who it runs as: name or number\n"
+        "      --group GROUP         a further group\n"
+        "      --caps LIST           exactly these capabilities\n"
+        "      --cap-add LIST, --cap-drop LIST\n"
+        "      --no-new-privileges   set-user-ID programs gain nothing\n"
+        "      --seccomp default|unconfined\n"
+        "      --ulimit NAME=SOFT[:HARD]\n"
+        "      --oom-score-adj N\n"
+        "      --start-timeout SECS  how long the start may take\n"
+        "\n"
+        "and the global options, see berthctl --help and berthctl(1).\n";
 static const char usage_run[] = "berthctl run [OPTION…] ROOT [--] COMMAND [ARGUMENT…]\n" SPEC_USAGE;
 static const char usage_create[] = "berthctl create [OPTION…] ROOT [--] COMMAND [ARGUMENT…]\n" SPEC_USAGE;
 
 /* getopt stops at ROOT ('+'), so that COMMAND's options stay COMMAND's. */
-#define SHORT_OPTIONS "+:" GLOBAL_SHORT_OPTIONS "tTie:w:u:v:m:"
+#define EXEC_SHORT_OPTIONS "+:" GLOBAL_SHORT_OPTIONS "tTie:w:u:"
+#define SHORT_OPTIONS EXEC_SHORT_OPTIONS "v:m:"
+
+/* What is a process', of exec as of run and create. */
+#define PROCESS_OPTIONS                                                                                \
+        { "tty", no_argument, NULL, 't' }, { "no-tty", no_argument, NULL, 'T' },                       \
+                { "interactive", no_argument, NULL, 'i' }, { "env", required_argument, NULL, 'e' },    \
+                { "workdir", required_argument, NULL, 'w' }, { "user", required_argument, NULL, 'u' }, \
+                { "group", required_argument, NULL, OPTION_GROUP },                                    \
+                { "caps", required_argument, NULL, OPTION_CAPS },                                      \
+                { "cap-add", required_argument, NULL, OPTION_CAP_ADD },                                \
+                { "cap-drop", required_argument, NULL, OPTION_CAP_DROP },                              \
+                { "no-new-privileges", no_argument, NULL, OPTION_NO_NEW_PRIVILEGES },                  \
+                { "seccomp", required_argument, NULL, OPTION_SECCOMP },                                \
+                { "ulimit", required_argument, NULL, OPTION_ULIMIT },                                  \
+                { "oom-score-adj", required_argument, NULL, OPTION_OOM_SCORE_ADJ }, {                  \
+                "start-timeout", required_argument, NULL, OPTION_START_TIMEOUT                         \
+        }
+
+static const struct option exec_options[] = { GLOBAL_LONG_OPTIONS, PROCESS_OPTIONS, {} };
 
 static const struct option long_options[] = {
         GLOBAL_LONG_OPTIONS,
-        { "tty", no_argument, NULL, 't' },
-        { "no-tty", no_argument, NULL, 'T' },
-        { "interactive", no_argument, NULL, 'i' },
+        PROCESS_OPTIONS,
         { "rm", no_argument, NULL, OPTION_RM },
         { "name", required_argument, NULL, OPTION_NAME },
-        { "env", required_argument, NULL, 'e' },
-        { "workdir", required_argument, NULL, 'w' },
-        { "user", required_argument, NULL, 'u' },
-        { "group", required_argument, NULL, OPTION_GROUP },
         { "volume", required_argument, NULL, 'v' },
         { "mount", required_argument, NULL, OPTION_MOUNT },
         { "ephemeral", no_argument, NULL, OPTION_EPHEMERAL },
         { "read-only", no_argument, NULL, OPTION_READ_ONLY },
         { "hostname", required_argument, NULL, OPTION_HOSTNAME },
         { "network", required_argument, NULL, OPTION_NETWORK },
-        { "caps", required_argument, NULL, OPTION_CAPS },
-        { "cap-add", required_argument, NULL, OPTION_CAP_ADD },
-        { "cap-drop", required_argument, NULL, OPTION_CAP_DROP },
-        { "no-new-privileges", no_argument, NULL, OPTION_NO_NEW_PRIVILEGES },
-        { "seccomp", required_argument, NULL, OPTION_SECCOMP },
-        { "ulimit", required_argument, NULL, OPTION_ULIMIT },
         { "memory", required_argument, NULL, OPTION_MEMORY },
         { "tasks-max", required_argument, NULL, OPTION_TASKS_MAX },
         { "pids-limit", required_argument, NULL, OPTION_TASKS_MAX },
-        { "oom-score-adj", required_argument, NULL, OPTION_OOM_SCORE_ADJ },
         { "stop-signal", required_argument, NULL, OPTION_STOP_SIGNAL },
         { "stop-timeout", required_argument, NULL, OPTION_STOP_TIMEOUT },
-        { "start-timeout", required_argument, NULL, OPTION_START_TIMEOUT },
         { "slice", required_argument, NULL, OPTION_SLICE },
         { "annotation", required_argument, NULL, OPTION_ANNOTATION },
         {},
@@ -361,29 +387,47 @@ static int set_root(SpecArgs *args, const char *text, sd_bus_error *error) {
         return 0;
 }
 
+/* ROOT or NAME, the first argument that is no option. */
+static int take_subject(SpecArgsVerb verb, SpecArgs *args, int argc, char *argv[], sd_bus_error *error) {
+        if (verb == SPEC_ARGS_EXEC) {
+                if (optind >= argc)
+                        return usage_error(
+                                error, "exec: which container? berthctl exec [OPTION…] NAME [--] COMMAND…");
+                args->name = argv[optind++];
+                return 0;
+        }
+        if (optind >= argc)
+                return usage_error(error, "%s: which ROOT? berthctl %s [OPTION…] ROOT [--] COMMAND…",
+                                   argv[0], argv[0]);
+        return set_root(args, argv[optind++], error);
+}
+
 int spec_args_parse(SpecArgsVerb verb, Globals *globals, int argc, char *argv[], SpecArgs *ret,
                     sd_bus_error *error) {
         _cleanup_spec_args_ SpecArgs args = { .name = "", .terminal = -1 };
-        const char *usage = verb == SPEC_ARGS_RUN ? usage_run : usage_create;
+        static const char *const usages[] = {
+                [SPEC_ARGS_RUN] = usage_run,
+                [SPEC_ARGS_CREATE] = usage_create,
+                [SPEC_ARGS_EXEC] = usage_exec,
+        };
+        const struct option *options = verb == SPEC_ARGS_EXEC ? exec_options : long_options;
+        const char *short_options = verb == SPEC_ARGS_EXEC ? EXEC_SHORT_OPTIONS : SHORT_OPTIONS;
         int c, r;
 
         optind = 0;
         opterr = 0;
-        while ((c = getopt_long(argc, argv, SHORT_OPTIONS, long_options, NULL)) >= 0) {
+        while ((c = getopt_long(argc, argv, short_options, options, NULL)) >= 0) {
                 r = take_plain(&args, c, optarg);
                 if (r == 0)
                         r = take_list(&args, c, optarg, error);
                 if (r == 0)
                         r = take_number(&args, c, optarg, error);
                 if (r == 0)
-                        r = globals_option(globals, c, argv, usage, error);
+                        r = globals_option(globals, c, argv, usages[verb], error);
                 if (r < 0)
                         return r;
         }
-        if (optind >= argc)
-                return usage_error(error, "%s: which ROOT? berthctl %s [OPTION…] ROOT [--] COMMAND…",
-                                   argv[0], argv[0]);
-        r = set_root(&args, argv[optind++], error);
+        r = take_subject(verb, &args, argc, argv, error);
         if (r < 0)
                 return r;
         if (optind < argc && strcmp(argv[optind], "--") == 0)
@@ -392,7 +436,7 @@ int spec_args_parse(SpecArgsVerb verb, Globals *globals, int argc, char *argv[],
                 return usage_error(error,
                                    "%s: which COMMAND? A directory names none: give one after %s, such as "
                                    "/bin/sh",
-                                   argv[0], args.root);
+                                   argv[0], args.root ?: args.name);
         args.command = argv + optind;
         *ret = args;
         args = (SpecArgs) {};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The options that make a spec, shared by run and create: from a command line to the spec's a{sv}. Values
+/* The options that make a spec, shared by run, create and exec: from a command line to the spec's a{sv}. Values
  * that only the service can judge are passed on as they are; berthctl checks what it has to understand. */
 #pragma once
 
@@ -10,8 +10,8 @@
 #include "client/globals.h"
 #include "util/cleanup.h"
 
-/* What the two verbs differ in. */
-typedef enum SpecArgsVerb { SPEC_ARGS_RUN, SPEC_ARGS_CREATE } SpecArgsVerb;
+/* What the verbs differ in: exec takes only what is about a process, and NAME in the place of ROOT. */
+typedef enum SpecArgsVerb { SPEC_ARGS_RUN, SPEC_ARGS_CREATE, SPEC_ARGS_EXEC } SpecArgsVerb;
 
 typedef struct SpecArgsMount {
         char *destination, *type, *source; /* owned */
@@ -25,8 +25,8 @@ typedef struct SpecArgsLimit {
 
 /* Strings that are not said to be owned are borrowed from argv. */
 typedef struct SpecArgs {
-        const char *name; /* "" without --name */
-        char *root;       /* owned, absolute */
+        const char *name; /* "" without --name; exec: NAME */
+        char *root;       /* owned, absolute; exec: NULL */
         char *const *command;
         int terminal; /* -t 1, -T 0, neither -1 */
         bool auto_remove, ephemeral, read_only, no_new_privileges;
@@ -48,7 +48,7 @@ typedef struct SpecArgs {
 void spec_args_done(SpecArgs *args);
 #define _cleanup_spec_args_ _cleanup_(spec_args_done)
 
-/* Parses the arguments of run or create; option parsing stops at ROOT. *ret is the caller's for
+/* Parses the arguments of a verb; option parsing stops at ROOT or NAME. *ret is the caller's for
  * spec_args_done(). Returns 0, GLOBALS_DONE, or negative errno with *error set. */
 int spec_args_parse(SpecArgsVerb verb, Globals *globals, int argc, char *argv[], SpecArgs *ret,
                     sd_bus_error *error);
@@ -56,3 +56,6 @@ int spec_args_parse(SpecArgsVerb verb, Globals *globals, int argc, char *argv[],
 /* Appends the spec as one a{sv}. With a terminal, TERM, COLORTERM and NO_COLOR are copied from the caller's
  * environment unless the options gave them. */
 int spec_args_append(const SpecArgs *args, bool terminal, sd_bus_message *message);
+
+/* Appends the entries about a process to an a{sv} that is open. */
+int spec_args_append_process(const SpecArgs *args, bool terminal, sd_bus_message *message);

@@ -31,5 +31,5 @@ int verb_run(Globals *globals, int argc, char *argv[], sd_bus_error *error) {
         r = foreground_append_options(call, terminal);
         if (r < 0)
                 return r;
-        return foreground_run(globals, connection, call, NULL, terminal, error);
+        return foreground_run(globals, connection, call, NULL, BERTH_INTERFACE_CONTAINER, terminal, error);
 }

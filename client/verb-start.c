@@ -37,7 +37,8 @@ int verb_start(Globals *globals, int argc, char *argv[], sd_bus_error *error) {
                 r = foreground_append_options(call, true);
                 if (r < 0)
                         return r;
-                return foreground_run(globals, connection, call, path, true, error);
+                return foreground_run(globals, connection, call, path, BERTH_INTERFACE_CONTAINER, true,
+                                      error);
         }
         r = sd_bus_message_append(call, "a{sv}", 0);
         if (r < 0)
