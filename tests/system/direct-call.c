@@ -77,9 +77,8 @@ static void append_annotations(sd_bus_message *m, const Call *call) {
         assert_true(sd_bus_message_close_container(m) >= 0);
 }
 
-static void append_spec(sd_bus_message *m, const Direct *d, const Call *call) {
-        assert_true(sd_bus_message_open_container(m, 'a', "{sv}") >= 0);
-        append_text(m, "RootDirectory", call->root ?: d->root);
+/* What is a process', of init as of Exec's. */
+static void append_process(sd_bus_message *m, const Call *call) {
         append_words(m, "Command", call->command);
         append_words(m, "Environment", call->environment);
         append_words(m, "SupplementaryGroups", call->groups);
@@ -88,16 +87,9 @@ static void append_spec(sd_bus_message *m, const Direct *d, const Call *call) {
         append_words(m, "DropCapabilities", call->drop_capabilities);
         append_text(m, "User", call->user);
         append_text(m, "WorkingDirectory", call->working_directory);
-        append_text(m, "Hostname", call->hostname);
-        append_text(m, "Network", call->network);
         append_text(m, "SeccompProfile", call->seccomp);
-        append_text(m, "Slice", call->slice);
         append_flag(m, "Terminal", call->terminal);
-        append_flag(m, "ReadOnly", call->read_only);
-        append_flag(m, "Ephemeral", call->ephemeral);
         append_flag(m, "NoNewPrivileges", call->no_new_privileges);
-        append_flag(m, "AutoRemove", call->auto_remove);
-        append_mounts(m, call);
         if (call->limit)
                 append(m, "{sv}", "ResourceLimits", "a{s(tt)}", 1, call->limit, call->limit_soft,
                        call->limit_hard);
@@ -107,22 +99,39 @@ static void append_spec(sd_bus_message *m, const Direct *d, const Call *call) {
                 append(m, "{sv}", "StopSignal", "i", call->stop_signal);
         append_number(m, "TimeoutStartUSec", call->timeout_start_usec);
         append_number(m, "TimeoutStopUSec", call->timeout_stop_usec);
+}
+
+static void append_spec(sd_bus_message *m, const Direct *d, const Call *call) {
+        assert_true(sd_bus_message_open_container(m, 'a', "{sv}") >= 0);
+        append_text(m, "RootDirectory", call->root ?: d->root);
+        append_process(m, call);
+        append_text(m, "Hostname", call->hostname);
+        append_text(m, "Network", call->network);
+        append_text(m, "Slice", call->slice);
+        append_flag(m, "ReadOnly", call->read_only);
+        append_flag(m, "Ephemeral", call->ephemeral);
+        append_flag(m, "AutoRemove", call->auto_remove);
+        append_mounts(m, call);
         append_number(m, "MemoryMax", call->memory_max);
         append_number(m, "TasksMax", call->tasks_max);
         append_annotations(m, call);
         assert_true(sd_bus_message_close_container(m) >= 0);
 }
 
-static void append_options(sd_bus_message *m, const Call *call) {
+static void append_option_entries(sd_bus_message *m, const Call *call) {
         static const char *const streams[] = { "StandardInput", "StandardOutput", "StandardError" };
 
-        assert_true(sd_bus_message_open_container(m, 'a', "{sv}") >= 0);
         if (call->rows || call->columns || call->sized)
                 append(m, "{sv}{sv}", "Rows", "q", call->rows, "Columns", "q", call->columns);
         append_text(m, "OnDisconnect", call->on_disconnect);
         for (size_t i = 0; call->stdio && i < 3; i++)
                 if (call->stdio[i] >= 0)
                         append(m, "{sv}", streams[i], "h", call->stdio[i]);
+}
+
+static void append_options(sd_bus_message *m, const Call *call) {
+        assert_true(sd_bus_message_open_container(m, 'a', "{sv}") >= 0);
+        append_option_entries(m, call);
         assert_true(sd_bus_message_close_container(m) >= 0);
 }
 
@@ -136,6 +145,17 @@ sd_bus_message *call_new(const Direct *d, sd_bus *bus, const char *member, const
         append_spec(m, d, call);
         if (strcmp(member, "RunContainer") == 0)
                 append_options(m, call);
+        return m;
+}
+
+sd_bus_message *exec_new(sd_bus *bus, const char *path, const Call *call) {
+        sd_bus_message *m;
+
+        assert_true(sd_bus_message_new_method_call(bus, &m, BERTH_BUS_NAME, path, BERTH_INTERFACE_CONTAINER, "Exec") >= 0);
+        assert_true(sd_bus_message_open_container(m, 'a', "{sv}") >= 0);
+        append_process(m, call);
+        append_option_entries(m, call);
+        assert_true(sd_bus_message_close_container(m) >= 0);
         return m;
 }
 
@@ -215,6 +235,47 @@ const char *must_fail(const Direct *d, sd_bus *bus, const char *name, const Call
                 fail_msg("%s: %s, and not %s", error.name, error.message, error_name);
         (void) snprintf(message, sizeof(message), "%s", error.message);
         return message;
+}
+
+const char *must_exec(sd_bus *bus, const char *path, const Call *call, int *ret_master) {
+        _cleanup_bus_message_ sd_bus_message *m = NULL, *reply = NULL;
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        const char *process;
+
+        m = exec_new(bus, path, call);
+        if (sd_bus_call(bus, m, 0, &error, &reply) < 0)
+                fail_msg("cannot exec: %s: %s", error.name, error.message);
+        assert_true(sd_bus_message_read(reply, "o", &process) > 0);
+        if (ret_master)
+                *ret_master = read_master(reply);
+        return keep_path(process);
+}
+
+const char *exec_must_fail(sd_bus *bus, const char *path, const Call *call, const char *error_name) {
+        _cleanup_bus_message_ sd_bus_message *m = NULL;
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        static char message[4096];
+
+        m = exec_new(bus, path, call);
+        if (sd_bus_call(bus, m, 0, &error, NULL) >= 0)
+                fail_msg("Exec was to fail with %s", error_name);
+        if (!sd_bus_error_has_name(&error, error_name))
+                fail_msg("%s: %s, and not %s", error.name, error.message, error_name);
+        (void) snprintf(message, sizeof(message), "%s", error.message);
+        return message;
+}
+
+End process_must_wait(sd_bus *bus, const char *path) {
+        _cleanup_bus_message_ sd_bus_message *reply = NULL;
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        const char *result;
+        End end;
+
+        if (sd_bus_call_method(bus, BERTH_BUS_NAME, path, BERTH_INTERFACE_PROCESS, "Wait", &error, &reply, "") < 0)
+                fail_msg("Wait of %s: %s: %s", path, error.name, error.message);
+        assert_true(sd_bus_message_read(reply, "iis", &end.code, &end.status, &result) > 0);
+        (void) snprintf(end.result, sizeof(end.result), "%s", result);
+        return end;
 }
 
 const char *must_create(const Direct *d, sd_bus *bus, const char *name, const Call *call) {

@@ -57,6 +57,13 @@ const char *must_run(const Direct *d, sd_bus *bus, const char *name, const Call 
 const char *must_fail(const Direct *d, sd_bus *bus, const char *name, const Call *call,
                       const char *error_name);
 
+/* Exec in the container at path: not sent; must succeed, the process' path is kept until the next 63 calls; must fail.
+ * And the end of a process. */
+sd_bus_message *exec_new(sd_bus *bus, const char *path, const Call *call);
+const char *must_exec(sd_bus *bus, const char *path, const Call *call, int *ret_master);
+const char *exec_must_fail(sd_bus *bus, const char *path, const Call *call, const char *error_name);
+End process_must_wait(sd_bus *bus, const char *path);
+
 /* CreateContainer, which must succeed. */
 const char *must_create(const Direct *d, sd_bus *bus, const char *name, const Call *call);
 
