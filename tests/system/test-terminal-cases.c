@@ -442,7 +442,7 @@ static void test_case_37_caller_vanishes(void **state) {
 
 static void test_hangup_alone_leaves_it_to_the_program(void **state) {
         const Call call = {
-                .command = SH("trap 'exit 5' HUP; echo ready; read x; exit 6"),
+                .command = SH("trap 'exit 5' HUP; echo ready; while :; do read x; done"),
                 .terminal = true,
                 .on_disconnect = "hangup",
         };
