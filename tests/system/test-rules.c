@@ -180,6 +180,26 @@ static void test_network_private_has_only_a_loopback_and_host_shares(void **stat
         expect(d, &shared, "readlink /proc/self/ns/net", text("%s\n", link));
 }
 
+static void test_network_host_brings_the_hosts_resolver(void **state) {
+        const Call private = {}, shared = { .network = "host" };
+        _cleanup_free_ char *host = NULL, *inside = NULL;
+        _cleanup_fd_ int fd = -EBADF;
+        Direct *d = *state;
+
+        fd = open(text("%s/etc/resolv.conf", d->root), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        assert_true(fd >= 0);
+        assert_int_equal(fd_write_all(fd, "own\n", 4), 0);
+        expect(d, &private, "cat /etc/resolv.conf", "own\n");
+        if (run_command(WORDS("cat", "/etc/resolv.conf"), &host) != 0) {
+                /* A host without one has none to give. */
+                expect(d, &shared, "cat /etc/resolv.conf", "own\n");
+                return;
+        }
+        inside = capture_sh(d, &shared,
+                            "cat /etc/resolv.conf; (echo x >/etc/resolv.conf) 2>/dev/null && echo wrote; :");
+        assert_string_equal(inside, host);
+}
+
 static void test_users_and_groups_are_looked_up_in_the_root(void **state) {
         static const struct {
                 Call call;
@@ -355,6 +375,7 @@ int main(void) {
                 direct_test(test_limits_and_oom_score),
                 direct_test(test_namespaces_hide_the_host),
                 direct_test(test_network_private_has_only_a_loopback_and_host_shares),
+                direct_test(test_network_host_brings_the_hosts_resolver),
                 direct_test(test_users_and_groups_are_looked_up_in_the_root),
                 direct_test(test_environment_has_the_defaults_and_what_was_given),
                 direct_test(test_a_terminal_brings_term),
