@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/queue.h>
+#include <sys/resource.h>
 
 #include "service/launcher.h"
 
@@ -43,6 +44,7 @@ typedef struct Step Step;
 struct Launcher {
         sd_event *event; /* owned */
         char *path;      /* owned */
+        struct rlimit files; /* what berth-launch and so the containers get, whatever the service raises for itself */
         int control;     /* owned: -EBADF while berth-launch does not run */
         int pidfd;       /* owned: berth-launch's */
         sd_event_source *control_source;

@@ -116,7 +116,7 @@ int launcher_ensure(Launcher *launcher) {
         if (r < 0)
                 return r;
         pidfd = pidfd_open(pid, 0);
-        if (pidfd < 0) {
+        if (pidfd < 0 || prlimit(pid, RLIMIT_NOFILE, &launcher->files, NULL) < 0) {
                 r = -errno;
                 (void) kill(pid, SIGKILL);
                 (void) waitid(P_PID, (id_t) pid, NULL, WEXITED);
@@ -153,6 +153,12 @@ int launcher_new(sd_event *event, const char *path, Launcher **ret) {
                 return -ENOMEM;
         launcher->event = sd_event_ref(event);
         launcher->control = launcher->pidfd = -EBADF;
+        if (getrlimit(RLIMIT_NOFILE, &launcher->files) < 0) {
+                int r = -errno;
+
+                (void) launcher_free(launcher);
+                return r;
+        }
         TAILQ_INIT(&launcher->launches);
         TAILQ_INIT(&launcher->steps);
         launcher->path = strdup(path);

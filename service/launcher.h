@@ -19,7 +19,7 @@ typedef struct Launch Launch;
 const char *launch_stage_to_string(LaunchStage stage);
 LaunchStage launch_stage_from_string(const char *text);
 
-/* A launcher that starts berth-launch when it is first needed, and again should it die. `path` is berth-launch's. */
+/* A launcher that starts berth-launch when it is first needed, with the limit of open files that holds now, and again should it die. `path` is berth-launch's. */
 int launcher_new(sd_event *event, const char *path, Launcher **ret);
 
 /* Ends berth-launch and waits for it; every launch must be over. Returns NULL. */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <syslog.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
@@ -333,6 +334,17 @@ static int block_signals(sd_event *event, Service *service) {
         return 0;
 }
 
+/* Two or three descriptors for each container: as many as may be. What the containers get was noted before. */
+static void raise_open_files(void) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+                log_message(LOG_WARNING, "Cannot raise the limit of open files: %m");
+}
+
 static int run(void) {
         char path[4096];
         Service service = {};
@@ -352,6 +364,7 @@ static int run(void) {
         if (r >= 0)
                 r = manager_new(service.event, launch_path(path, sizeof(path)), &service.manager);
         if (r >= 0) {
+                raise_open_files();
                 service.manager->emptied = on_emptied;
                 service.manager->emptied_userdata = &service;
                 choose_user_map(service.manager);
