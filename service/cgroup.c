@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,6 +113,55 @@ static bool enable_controller(const CgroupTree *tree, const char *controller) {
         return fd_write_file(tree->fd, "cgroup.subtree_control", word) == 0;
 }
 
+/* Removes an empty group, those that the container made in it first. */
+static int remove_group(int parent, const char *name, unsigned depth) {
+        DIR *directory;
+        int fd;
+
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+                return 0;
+        if (errno != EBUSY || depth == 0)
+                return -errno;
+        fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        directory = fdopendir(fd);
+        if (!directory) {
+                (void) fd_close(fd);
+                return -ENOMEM;
+        }
+        for (struct dirent *entry; (entry = readdir(directory));)
+                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                        (void) remove_group(dirfd(directory), entry->d_name, depth - 1);
+        (void) closedir(directory);
+        return unlinkat(parent, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+/* Groups beside ours whose service was killed: nobody else would ever remove them. One with processes stays. */
+static void remove_stale(int own) {
+        DIR *directory;
+        int fd;
+
+        fd = openat(own, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return;
+        directory = fdopendir(fd);
+        if (!directory) {
+                (void) fd_close(fd);
+                return;
+        }
+        for (struct dirent *entry; (entry = readdir(directory));) {
+                int pid, end = 0;
+
+                if (entry->d_type != DT_DIR || sscanf(entry->d_name, "berth-%d%n", &pid, &end) != 1 ||
+                    entry->d_name[end] || pid <= 0)
+                        continue;
+                if (kill(pid, 0) < 0 && errno == ESRCH)
+                        (void) remove_group(own, entry->d_name, DEPTH_MAX);
+        }
+        (void) closedir(directory);
+}
+
 int cgroup_tree_new(CgroupTree **ret) {
         _cleanup_(cgroup_tree_freep) CgroupTree *tree = NULL;
         _cleanup_fd_ int root = -EBADF;
@@ -132,6 +182,7 @@ int cgroup_tree_new(CgroupTree **ret) {
         tree->own = openat(root, own[1] ? own + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (tree->own < 0)
                 return -errno;
+        remove_stale(tree->own);
         (void) snprintf(tree->name, sizeof(tree->name), "berth-%d", getpid());
         if (asprintf(&tree->path, "%s/%s", own[1] ? own : "", tree->name) < 0) {
                 tree->path = NULL;
@@ -239,30 +290,6 @@ int cgroup_fd(const Cgroup *cgroup) {
 
 const char *cgroup_path(const Cgroup *cgroup) {
         return cgroup->path;
-}
-
-/* Removes an empty group, those that the container made in it first. */
-static int remove_group(int parent, const char *name, unsigned depth) {
-        DIR *directory;
-        int fd;
-
-        if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
-                return 0;
-        if (errno != EBUSY || depth == 0)
-                return -errno;
-        fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        directory = fdopendir(fd);
-        if (!directory) {
-                (void) fd_close(fd);
-                return -ENOMEM;
-        }
-        for (struct dirent *entry; (entry = readdir(directory));)
-                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-                        (void) remove_group(dirfd(directory), entry->d_name, depth - 1);
-        (void) closedir(directory);
-        return unlinkat(parent, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
 Cgroup *cgroup_free(Cgroup *cgroup) {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -415,6 +416,25 @@ static void test_case_45_the_same_name_twice_at_once(void **state) {
         }
 }
 
+/* A service that is killed can't remove its group; the next one does. */
+static void test_the_group_of_a_killed_service_is_removed(void **state) {
+        const char *command[] = { path_of_berthctl(), "--direct", "run", NULL, "--", "true", NULL };
+        _cleanup_free_ char *output = NULL;
+        Direct *d = *state;
+        const char *stale;
+
+        if (!*d->cgroup)
+                return;
+        /* Numbers end before this one. */
+        stale = text("%.*s/berth-2147483647", (int) (strrchr(d->cgroup, '/') - d->cgroup), d->cgroup);
+        assert_int_equal(mkdir(stale, 0755), 0);
+        assert_int_equal(mkdir(text("%s/inner", stale), 0755), 0);
+        command[3] = d->root;
+        assert_int_equal(run_command(command, &output), 0);
+        assert_int_equal(access(stale, F_OK), -1);
+        assert_int_equal(access(d->cgroup, F_OK), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 direct_listen_test(test_case_39_cancel_at_every_point_of_start),
@@ -423,6 +443,7 @@ int main(void) {
                 direct_listen_test(test_case_42_two_hundred_deaths_in_one_tick),
                 direct_test(test_case_44_every_process_is_reaped),
                 direct_test(test_case_45_the_same_name_twice_at_once),
+                direct_test(test_the_group_of_a_killed_service_is_removed),
         };
 
         return cmocka_run_group_tests(tests, direct_group_setup, NULL);
