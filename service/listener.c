@@ -15,6 +15,8 @@
 #include "util/log.h"
 
 #define CONNECTIONS_MAX 1024U
+#define ACCEPT_INTERVAL_USEC (1000U * 1000U)
+#define ACCEPT_BURST 1000U
 
 typedef struct Peer {
         Listener *listener;
@@ -173,6 +175,10 @@ int listener_listen(Listener *listener, const char *path) {
         if (listen(fd, SOMAXCONN) < 0)
                 return -errno;
         r = sd_event_add_io(listener->manager->event, &listener->source, fd, EPOLLIN, on_connect, listener);
+        if (r < 0)
+                return r;
+        /* Without descriptors a connection can't be taken and stays in the queue, which must not keep the loop busy. */
+        r = sd_event_source_set_ratelimit(listener->source, ACCEPT_INTERVAL_USEC, ACCEPT_BURST);
         if (r < 0)
                 return r;
         listener->socket = TAKE_FD(fd);
