@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 
 #define PROC_CGROUP_MAX (64U << 10)
 #define DEPTH_MAX 32
+#define NAME_TRIES 1000U
 
 /* How long the end of the service waits for its own group to become empty. */
 #define REMOVE_TRIES 20U
@@ -35,12 +37,17 @@ struct CgroupTree {
         char *path; /* owned: of berth-<pid> in the hierarchy */
         char name[32];
         bool memory, pids;
+        sd_event *event; /* owned reference */
+        TAILQ_HEAD(, Cgroup) doomed; /* owned: to be removed as soon as they are empty */
 };
 
 struct Cgroup {
         CgroupTree *tree;  /* borrowed */
         int fd;            /* owned */
         char *name, *path; /* owned */
+        int events;        /* owned once doomed: its cgroup.events */
+        sd_event_source *source;
+        TAILQ_ENTRY(Cgroup) link;
 };
 
 int cgroup_of_process(pid_t pid, char **ret) {
@@ -162,7 +169,7 @@ static void remove_stale(int own) {
         (void) closedir(directory);
 }
 
-int cgroup_tree_new(CgroupTree **ret) {
+int cgroup_tree_new(sd_event *event, CgroupTree **ret) {
         _cleanup_(cgroup_tree_freep) CgroupTree *tree = NULL;
         _cleanup_fd_ int root = -EBADF;
         _cleanup_free_ char *own = NULL;
@@ -179,6 +186,8 @@ int cgroup_tree_new(CgroupTree **ret) {
         if (!tree)
                 return -ENOMEM;
         tree->own = tree->fd = -EBADF;
+        tree->event = sd_event_ref(event);
+        TAILQ_INIT(&tree->doomed);
         tree->own = openat(root, own[1] ? own + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (tree->own < 0)
                 return -errno;
@@ -210,7 +219,7 @@ static int remove_tree(const CgroupTree *tree) {
         for (unsigned i = 0;; i++) {
                 /* poll(2) tells of changes since the last read. */
                 (void) pread(events.fd, text, sizeof(text), 0);
-                r = unlinkat(tree->own, tree->name, AT_REMOVEDIR) < 0 ? -errno : 0;
+                r = remove_group(tree->own, tree->name, DEPTH_MAX);
                 if (r != -EBUSY || i == REMOVE_TRIES)
                         break;
                 (void) poll(&events, 1, REMOVE_WAIT_MSEC);
@@ -219,11 +228,27 @@ static int remove_tree(const CgroupTree *tree) {
         return r;
 }
 
+static void destroy(Cgroup *cgroup) {
+        (void) sd_event_source_disable_unref(cgroup->source);
+        (void) fd_close(cgroup->events);
+        (void) fd_close(cgroup->fd);
+        free(cgroup->name);
+        free(cgroup->path);
+        free(cgroup);
+}
+
 CgroupTree *cgroup_tree_free(CgroupTree *tree) {
         int r;
 
         if (!tree)
                 return NULL;
+        /* At the end of the service: the tree's own removal waits for the last ones, and takes them with it. */
+        while (!TAILQ_EMPTY(&tree->doomed)) {
+                Cgroup *cgroup = TAILQ_FIRST(&tree->doomed);
+
+                TAILQ_REMOVE(&tree->doomed, cgroup, link);
+                destroy(cgroup);
+        }
         if (tree->fd >= 0) {
                 r = remove_tree(tree);
                 if (r < 0) {
@@ -233,6 +258,7 @@ CgroupTree *cgroup_tree_free(CgroupTree *tree) {
         }
         (void) fd_close(tree->fd);
         (void) fd_close(tree->own);
+        (void) sd_event_unref(tree->event);
         free(tree->path);
         free(tree);
         return NULL;
@@ -252,6 +278,25 @@ static int write_limit(int fd, const char *file, uint64_t value) {
         return fd_write_file(fd, file, text);
 }
 
+/* The group of the last container of this name may not be gone yet: then there is another one beside it. */
+static int make_directory(CgroupTree *tree, const char *name, char **ret) {
+        for (unsigned i = 0; i < NAME_TRIES; i++) {
+                _cleanup_free_ char *try = NULL;
+
+                if ((i == 0 ? asprintf(&try, "%s", name) : asprintf(&try, "%s.%u", name, i)) < 0) {
+                        try = NULL;
+                        return -ENOMEM;
+                }
+                if (mkdirat(tree->fd, try, 0755) >= 0) {
+                        *ret = TAKE_PTR(try);
+                        return 0;
+                }
+                if (errno != EEXIST)
+                        return -errno;
+        }
+        return -EEXIST;
+}
+
 int cgroup_new(CgroupTree *tree, const char *name, uint64_t memory_max, uint64_t tasks_max, Cgroup **ret) {
         _cleanup_(cgroup_freep) Cgroup *cgroup = NULL;
         int r;
@@ -260,18 +305,19 @@ int cgroup_new(CgroupTree *tree, const char *name, uint64_t memory_max, uint64_t
         if (!cgroup)
                 return -ENOMEM;
         cgroup->tree = tree;
-        cgroup->fd = -EBADF;
-        cgroup->name = strdup(name);
-        if (!cgroup->name || asprintf(&cgroup->path, "%s/%s", tree->path, name) < 0) {
+        cgroup->fd = cgroup->events = -EBADF;
+        r = make_directory(tree, name, &cgroup->name);
+        if (r < 0)
+                return r;
+        if (asprintf(&cgroup->path, "%s/%s", tree->path, cgroup->name) < 0) {
                 cgroup->path = NULL;
-                return -ENOMEM;
+                r = -ENOMEM;
+        } else {
+                cgroup->fd = openat(tree->fd, cgroup->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                r = cgroup->fd < 0 ? -errno : 0;
         }
-        if (mkdirat(tree->fd, name, 0755) < 0)
-                return -errno;
-        cgroup->fd = openat(tree->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (cgroup->fd < 0) {
-                r = -errno;
-                (void) unlinkat(tree->fd, name, AT_REMOVEDIR);
+        if (r < 0) {
+                (void) unlinkat(tree->fd, cgroup->name, AT_REMOVEDIR);
                 return r;
         }
         r = write_limit(cgroup->fd, "memory.max", memory_max);
@@ -292,21 +338,52 @@ const char *cgroup_path(const Cgroup *cgroup) {
         return cgroup->path;
 }
 
-Cgroup *cgroup_free(Cgroup *cgroup) {
+static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Cgroup *cgroup = userdata;
+        char text[128];
+
+        /* What was read is told of no more. */
+        (void) pread(fd, text, sizeof(text), 0);
+        if (remove_group(cgroup->tree->fd, cgroup->name, DEPTH_MAX) == -EBUSY)
+                return 0;
+        TAILQ_REMOVE(&cgroup->tree->doomed, cgroup, link);
+        destroy(cgroup);
+        return 0;
+}
+
+/* A process that was killed is on its way out of it: its removal is put off until the kernel says that it is empty. */
+static int doom(Cgroup *cgroup) {
         int r;
+
+        cgroup->events = openat(cgroup->fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+        if (cgroup->events < 0)
+                return -errno;
+        r = sd_event_add_io(cgroup->tree->event, &cgroup->source, cgroup->events, EPOLLPRI, on_events, cgroup);
+        if (r < 0)
+                return r;
+        TAILQ_INSERT_TAIL(&cgroup->tree->doomed, cgroup, link);
+        /* It may have become empty before it was watched. */
+        (void) on_events(cgroup->source, cgroup->events, EPOLLPRI, cgroup);
+        return 0;
+}
+
+Cgroup *cgroup_free(Cgroup *cgroup) {
+        int r = 0;
 
         if (!cgroup)
                 return NULL;
         if (cgroup->fd >= 0) {
                 r = remove_group(cgroup->tree->fd, cgroup->name, DEPTH_MAX);
-                if (r < 0) {
-                        errno = -r;
-                        log_message(LOG_WARNING, "Cannot remove control group %s: %m", cgroup->path);
+                if (r == -EBUSY) {
+                        r = doom(cgroup);
+                        if (r >= 0)
+                                return NULL;
                 }
         }
-        (void) fd_close(cgroup->fd);
-        free(cgroup->name);
-        free(cgroup->path);
-        free(cgroup);
+        if (r < 0) {
+                errno = -r;
+                log_message(LOG_WARNING, "Cannot remove control group %s: %m", cgroup->path);
+        }
+        destroy(cgroup);
         return NULL;
 }

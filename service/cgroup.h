@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <systemd/sd-event.h>
 
 #include "util/cleanup.h"
 
@@ -24,7 +25,7 @@ bool cgroup_host_has(const char *controller);
 typedef struct CgroupTree CgroupTree;
 
 /* -EOPNOTSUPP, -EACCES, -EROFS and the like when there is no writable hierarchy. */
-int cgroup_tree_new(CgroupTree **ret);
+int cgroup_tree_new(sd_event *event, CgroupTree **ret);
 
 /* Removes the sub-tree, whose groups must be empty. Returns NULL. */
 CgroupTree *cgroup_tree_free(CgroupTree *tree);
@@ -43,6 +44,6 @@ int cgroup_new(CgroupTree *tree, const char *name, uint64_t memory_max, uint64_t
 int cgroup_fd(const Cgroup *cgroup);
 const char *cgroup_path(const Cgroup *cgroup);
 
-/* Removes the group and those below it, once its processes are gone. Returns NULL. */
+/* Removes the group and those below it; at once, or as soon as the last process in it is gone. Returns NULL. */
 Cgroup *cgroup_free(Cgroup *cgroup);
 DEFINE_CLEANUP(Cgroup *, cgroup_free);

@@ -3,6 +3,7 @@
  * it can fail ends here. */
 #include <assert.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
 
 #include "interfaces/names.h"
@@ -215,6 +216,8 @@ int container_start(Container *container, StartOptions *options, Client *client,
                 return r;
         container->expiry = sd_event_source_disable_unref(container->expiry);
         container->state = CONTAINER_STARTING;
+        container->tracers = container->spec->capabilities & UINT64_C(1) << CAP_SYS_PTRACE &&
+                             !(container->spec->capabilities & UINT64_C(1) << CAP_SYS_ADMIN);
         r = begin_launch(container, error);
         if (r < 0) {
                 process_forget_start(container->init);

@@ -2,6 +2,7 @@
 #include "service/exec.h"
 
 #include <assert.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -220,6 +221,23 @@ static int launch(Exec *exec, sd_bus_error *error) {
                               error);
 }
 
+static bool has(const Spec *spec, int capability) {
+        return spec->capabilities & UINT64_C(1) << capability;
+}
+
+/* Until its filter is loaded, a process without no_new_privs has CAP_SYS_ADMIN, and who may trace it could take it over
+ * with that. In a user namespace of its own the container cannot trace what was born outside. */
+static int check_tracers(const Container *container, const Spec *spec, sd_bus_error *error) {
+        if (!container->tracers || container->manager->own_user_namespace || spec->no_new_privileges ||
+            spec->seccomp == SPEC_SECCOMP_UNCONFINED || has(spec, CAP_SYS_ADMIN))
+                return 0;
+        (void) sd_bus_error_setf(error, BERTH_ERROR_NOT_SUPPORTED,
+                                 "container %s has CAP_SYS_PTRACE: Exec in it wants NoNewPrivileges, or a "
+                                 "SeccompProfile of unconfined",
+                                 container->name);
+        return -EOPNOTSUPP;
+}
+
 static int exec_new(Container *container, Spec *spec, Exec **ret) {
         _cleanup_(exec_unrefp) Exec *exec = NULL;
         _cleanup_free_ char *name = NULL;
@@ -267,6 +285,10 @@ int exec_start(Container *container, Spec *spec, StartOptions *options, Client *
         r = options_validate(&given, owned, error);
         if (r < 0)
                 return r;
+        r = check_tracers(container, owned, error);
+        if (r < 0)
+                return r;
+        container->tracers = container->tracers || (has(owned, CAP_SYS_PTRACE) && !has(owned, CAP_SYS_ADMIN));
         r = exec_new(container, TAKE_PTR(owned), &exec);
         if (r < 0)
                 return r;

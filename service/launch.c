@@ -58,7 +58,7 @@ static Launch *launch_free(Launch *launch) {
         (void) fd_close(launch->enter);
         (void) fd_close(launch->pidfd);
         if (launch->report)
-                (void) munmap(launch->report, sizeof(LaunchReport));
+                (void) munmap(launch->report, LAUNCH_REPORT_SIZE);
         free(launch);
         return NULL;
 }
@@ -82,9 +82,11 @@ static void launch_end(Launch *launch, LaunchOutcome outcome, LaunchStage stage,
         launch->stage = stage;
         launch->error = error;
         (void) snprintf(launch->detail, sizeof(launch->detail), "%s", detail);
-        launch->socket_source = sd_event_source_disable_unref(launch->socket_source);
         launch->deadline = sd_event_source_disable_unref(launch->deadline);
         launch->map_write = user_map_write_free(launch->map_write);
+        launch->socket_source = sd_event_source_disable_unref(launch->socket_source);
+        if (!launch->replied)
+                launcher_end_step(launch->launcher, launch->id);
         if (launch->pidfd >= 0 && !launch->reaped) {
                 (void) pidfd_send_signal(launch->pidfd, SIGKILL, NULL, 0);
                 (void) sd_event_source_set_enabled(launch->pidfd_source, SD_EVENT_ON);
@@ -202,15 +204,44 @@ static void on_map_written(int error, const char *detail, void *userdata) {
                 launch_end(launch, LAUNCH_FAILED, LAUNCH_STAGE_USER_NAMESPACE, r, "");
 }
 
+/* There will be none: what was to make it may have said why. */
+static void no_child(Launch *launch, int error) {
+        LaunchReport report;
+
+        read_report(launch, &report);
+        if (report.error != 0)
+                launch_end(launch, LAUNCH_FAILED, report.stage, -report.error, report.detail);
+        else
+                launch_end(launch, LAUNCH_FAILED, LAUNCH_STAGE_CLONE, -error, "");
+}
+
+void launch_on_step_exited(Launch *launch) {
+        const volatile LaunchBirth *birth =
+                (const volatile LaunchBirth *) ((const char *) launch->report + LAUNCH_BIRTH_OFFSET);
+        pid_t pid = birth->pid;
+        int pidfd;
+
+        if (pid <= 0) {
+                launch_on_reply(launch, EPIPE, 0, -EBADF);
+                return;
+        }
+        /* Nobody reaps it but us, so the number is still its own. */
+        pidfd = pidfd_open(pid, 0);
+        launch_on_reply(launch, pidfd < 0 ? errno : 0, pid, pidfd);
+}
+
 void launch_on_reply(Launch *launch, int error, pid_t pid, int pidfd) {
         Launcher *launcher = launch->launcher;
         int r;
 
+        /* It will be waited for, so it must be a child of ours. */
+        if (error == 0 && waitid(P_PIDFD, (id_t) pidfd, &(siginfo_t) {}, WEXITED | WNOHANG | WNOWAIT) < 0)
+                error = errno;
         launch->replied = true;
         if (error != 0) {
                 (void) fd_close(pidfd);
                 launch->reaped = true;
-                launch_end(launch, LAUNCH_FAILED, LAUNCH_STAGE_CLONE, -error, "");
+                no_child(launch, error);
                 launch_settle(launch);
                 return;
         }
@@ -251,9 +282,9 @@ static int make_report(LaunchReport **ret_report) {
         fd = memfd_create("berth-report", MFD_CLOEXEC);
         if (fd < 0)
                 return -errno;
-        if (ftruncate(fd, sizeof(LaunchReport)) < 0)
+        if (ftruncate(fd, LAUNCH_REPORT_SIZE) < 0)
                 return -errno;
-        page = mmap(NULL, sizeof(LaunchReport), PROT_READ, MAP_SHARED, fd, 0);
+        page = mmap(NULL, LAUNCH_REPORT_SIZE, PROT_READ, MAP_SHARED, fd, 0);
         if (page == MAP_FAILED)
                 return -errno;
         *ret_report = page;

@@ -15,7 +15,8 @@ struct Launch {
         int cgroup, enter; /* owned likewise */
         uint64_t clone_flags;
         uint32_t request_flags;
-        bool replied; /* berth-launch has answered */
+        bool replied; /* the child is known, or that there will be none */
+        bool stepped; /* a process goes between: its end is the answer */
         bool closed;  /* the child's end of its socket is closed: it runs, or is dead */
         bool reaped;  /* there is no child, or not any more */
         bool ended;   /* the outcome is decided: the child is being killed, or runs */
@@ -58,6 +59,12 @@ int launcher_ensure(Launcher *launcher);
 
 /* Sends the requests that wait, in their order, as far as the socket takes them. */
 void launcher_flush(Launcher *launcher);
+
+/* Ends the process that goes between for the launch of this id, if there is one. */
+void launcher_end_step(Launcher *launcher, uint32_t id);
+
+/* The process that goes between has ended; the launch is over unless it told of a child. */
+void launch_on_step_exited(Launch *launch);
 
 /* berth-launch has made the child, or could not: error is a positive errno. Takes pidfd. */
 void launch_on_reply(Launch *launch, int error, pid_t pid, int pidfd);

@@ -199,16 +199,29 @@ static int on_step_exited(sd_event_source *source, int fd, uint32_t revents, voi
         uint32_t id = step->id;
 
         step_free(step);
-        /* Its reply would have been read before its end. */
         launch = find_unanswered(launcher, id);
         if (launch)
-                launch_on_reply(launch, EPIPE, 0, -EBADF);
+                launch_on_step_exited(launch);
         return 0;
+}
+
+void launcher_end_step(Launcher *launcher, uint32_t id) {
+        Step *step;
+
+        TAILQ_FOREACH(step, &launcher->steps, link)
+                if (step->id == id)
+                        (void) pidfd_send_signal(step->pidfd, SIGKILL, NULL, 0);
 }
 
 /* Takes the pidfd. */
 static void step_add(Launcher *launcher, uint32_t id, int pidfd) {
+        Launch *launch = find_unanswered(launcher, id);
         Step *step;
+
+        if (launch)
+                launch->stepped = true;
+        if (launch && launch->ended)
+                (void) pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 
         step = calloc(1, sizeof(*step));
         if (!step) {
@@ -232,7 +245,7 @@ static void launcher_lost(Launcher *launcher) {
         launcher_stop(launcher);
         for (launch = TAILQ_FIRST(&launcher->launches); launch; launch = next) {
                 next = TAILQ_NEXT(launch, link);
-                if (!launch->replied)
+                if (!launch->replied && !launch->stepped)
                         launch_on_reply(launch, EPIPE, 0, -EBADF);
         }
 }

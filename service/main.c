@@ -236,7 +236,7 @@ static int serve_privately(Service *service) {
         int r;
 
         service->manager->die_with_parent = true;
-        r = cgroup_tree_new(&service->manager->cgroups);
+        r = cgroup_tree_new(service->event, &service->manager->cgroups);
         if (r < 0)
                 log_message(LOG_DEBUG, "No control groups to use: %s", strerror(-r));
         r = listener_new(service->manager, on_peers_gone, service, &service->listener);

@@ -66,9 +66,16 @@ static void pass_gate(Child *child, LaunchGate gate) {
         }
 }
 
+/* berthd has given the launch up, or is gone. */
+static void end_if_unheard(const Child *child) {
+        struct pollfd pollfd = { .fd = child->socket };
+
+        if (sys_poll_now(&pollfd, 1) > 0 && pollfd.revents & (POLLHUP | POLLERR))
+                end_unheard();
+}
+
 /* Ends the process with its parent. The setting is lost with a change of ids, so this is done once more. */
 static int follow_parent(Child *child) {
-        struct pollfd pollfd = { .fd = child->socket };
         int r;
 
         if (!(child->plan->flags & LAUNCH_PLAN_DIE_WITH_PARENT))
@@ -77,8 +84,7 @@ static int follow_parent(Child *child) {
         if (r < 0)
                 return report_detail(child->report, r, "PR_SET_PDEATHSIG");
         /* It may have died before. */
-        if (sys_poll_now(&pollfd, 1) > 0 && pollfd.revents & (POLLHUP | POLLERR))
-                end_unheard();
+        end_if_unheard(child);
         return 0;
 }
 
@@ -172,11 +178,12 @@ static int enter_working_directory(Child *child) {
         return report_detail(child->report, r, detail);
 }
 
+/* Everything for which rights are needed that the program may not have. */
 static int become_user(Child *child) {
         int r;
 
         report_stage(child->report, LAUNCH_STAGE_TERMINAL);
-        r = terminal_take(child);
+        r = terminal_own(child);
         if (r < 0)
                 return r;
         report_stage(child->report, LAUNCH_STAGE_LIMITS);
@@ -187,15 +194,27 @@ static int become_user(Child *child) {
         r = credentials_take(child);
         if (r < 0)
                 return r;
-        r = follow_parent(child);
-        if (r < 0)
-                return r;
         /* Not stage exec: its ENOENT means that the command was not found. */
         report_stage(child->report, LAUNCH_STAGE_ROOTFS);
         r = enter_working_directory(child);
         if (r < 0)
                 return r;
         sys_umask(0022);
+        return 0;
+}
+
+/* What a process can only do for itself. */
+static int become_leader(Child *child) {
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_TERMINAL);
+        r = terminal_take(child);
+        if (r < 0)
+                return r;
+        r = follow_parent(child);
+        if (r < 0)
+                return r;
+        end_if_unheard(child);
         r = sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         if (r < 0)
                 return report_detail(child->report, r, "close_range");
@@ -217,27 +236,6 @@ static int become_program(Child *child) {
         return exec_program(arguments, environment);
 }
 
-/* Another process of a container that runs: what it has of the host's is taken along before it goes in. */
-static int enter_container(Child *child) {
-        int r;
-
-        report_stage(child->report, LAUNCH_STAGE_LIMITS);
-        r = limits_set_oom_score(child);
-        if (r < 0)
-                return r;
-        report_stage(child->report, LAUNCH_STAGE_TERMINAL);
-        r = terminal_prepare(child);
-        if (r < 0)
-                return r;
-        report_stage(child->report, LAUNCH_STAGE_CLONE);
-        if (child->plan->flags & LAUNCH_PLAN_USER_NAMESPACE) {
-                r = namespace_become_root(child);
-                if (r < 0)
-                        return r;
-        }
-        return namespace_enter(child);
-}
-
 static int make_container(Child *child) {
         int r;
 
@@ -257,9 +255,7 @@ static int find_user(Child *child) {
         return credentials_complete_environment(child);
 }
 
-static int launch(Child *child, uint64_t clone_flags) {
-        bool enter;
-
+static int map_plan(Child *child) {
         int r;
 
         report_stage(child->report, LAUNCH_STAGE_ROOTFS);
@@ -267,34 +263,127 @@ static int launch(Child *child, uint64_t clone_flags) {
                                            : launch_plan_map(child->fds[LAUNCH_FD_PLAN], &child->plan);
         if (r < 0)
                 return report_detail(child->report, r, "plan");
-        enter = child->plan->flags & LAUNCH_PLAN_ENTER;
-        if (clone_flags != (enter ? 0 : child->plan->clone_flags))
-                return report_detail(child->report, -EINVAL, "plan");
         child->tty = child->fds[LAUNCH_FD_TTY];
-        r = follow_parent(child);
+        return follow_parent(child);
+}
+
+static int launch(Child *child, uint64_t clone_flags) {
+        int r;
+
+        r = map_plan(child);
         if (r < 0)
                 return r;
-        r = enter ? enter_container(child) : make_container(child);
+        if (child->plan->flags & LAUNCH_PLAN_ENTER || child->plan->clone_flags != clone_flags)
+                return report_detail(child->report, -EINVAL, "plan");
+        r = make_container(child);
         if (r < 0)
                 return r;
         r = find_user(child);
         if (r < 0)
                 return r;
-        if (!enter) {
-                r = enter_cgroup(child);
-                if (r < 0)
-                        return r;
-        }
+        r = enter_cgroup(child);
+        if (r < 0)
+                return r;
         r = become_user(child);
+        if (r < 0)
+                return r;
+        r = become_leader(child);
         if (r < 0)
                 return r;
         return become_program(child);
 }
 
-void child_run(int socket, uint64_t clone_flags) {
-        Child child = { .socket = socket, .root = -EBADF, .tty = -EBADF, .null = -EBADF, .empty = -EBADF };
+static void child_init(Child *child, int socket) {
+        child->socket = socket;
+        child->root = child->tty = child->null = child->empty = -EBADF;
+        receive_hello(child);
+        map_report(child);
+}
 
-        receive_hello(&child);
-        map_report(&child);
+void child_run(int socket, uint64_t clone_flags) {
+        Child child = {};
+
+        child_init(&child, socket);
         report_exit(child.report, launch(&child, clone_flags));
+}
+
+/* ---- into a container that runs -------------------------------------------------------------------------- */
+
+/* What it needs of the host's is taken along before it goes in. */
+static int join_container(Child *child, bool user) {
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_LIMITS);
+        r = limits_set_oom_score(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_TERMINAL);
+        r = terminal_prepare(child);
+        if (r < 0)
+                return r;
+        report_stage(child->report, LAUNCH_STAGE_CLONE);
+        if (user) {
+                r = namespace_join_user(child);
+                if (r < 0)
+                        return r;
+        }
+        return namespace_enter(child);
+}
+
+/* Returns in the process that becomes the program. */
+static int clone_program(Child *child) {
+        struct clone_args args = { .flags = CLONE_PARENT | CLONE_PARENT_SETTID };
+        LaunchBirth *birth;
+        int pid;
+
+        report_stage(child->report, LAUNCH_STAGE_CLONE);
+        birth = sys_mmap_at(sizeof(*birth), PROT_READ | PROT_WRITE, MAP_SHARED, child->fds[LAUNCH_FD_REPORT],
+                            LAUNCH_BIRTH_OFFSET);
+        if (sys_is_error(birth))
+                return report_detail(child->report, (int) (long) birth, "");
+        pid = sys_madvise(birth, sizeof(*birth), MADV_DONTFORK);
+        if (pid < 0)
+                return report_detail(child->report, pid, "");
+        (void) sys_close(child->fds[LAUNCH_FD_REPORT]);
+        args.parent_tid = (uintptr_t) &birth->pid;
+        pid = sys_clone3(&args);
+        if (pid == 0)
+                return 0;
+        if (pid < 0)
+                return report_detail(child->report, pid, "");
+        sys_exit(0);
+}
+
+static int enter(Child *child, bool user) {
+        int r;
+
+        r = map_plan(child);
+        if (r < 0)
+                return r;
+        if (!(child->plan->flags & LAUNCH_PLAN_ENTER) ||
+            !(child->plan->flags & LAUNCH_PLAN_USER_NAMESPACE) != !user)
+                return report_detail(child->report, -EINVAL, "plan");
+        r = join_container(child, user);
+        if (r < 0)
+                return r;
+        r = find_user(child);
+        if (r < 0)
+                return r;
+        r = become_user(child);
+        if (r < 0)
+                return r;
+        r = clone_program(child);
+        if (r < 0)
+                return r;
+        r = become_leader(child);
+        if (r < 0)
+                return r;
+        return become_program(child);
+}
+
+void child_enter(int socket, bool user) {
+        Child child = {};
+
+        child_init(&child, socket);
+        report_exit(child.report, enter(&child, user));
 }

@@ -25,3 +25,10 @@ typedef struct Child {
 /* In the new process: takes the hello from the socket and becomes the program, or ends. clone_flags are
  * those that the process was really made with. */
 _Noreturn void child_run(int socket, uint64_t clone_flags);
+
+/* The same for a container that runs. This process, which is in none of its namespaces and is not seen in it,
+ * joins all of them and becomes the user; then it clones the one that becomes the program, and ends. That one
+ * is seen in the container from its birth, so whoever may trace it there finds nothing of the host's in it: no
+ * directory, no descriptor, and no capability beyond the container's own (but CAP_SYS_ADMIN until a filter is
+ * loaded without no_new_privs). user: the user namespace is joined too. */
+_Noreturn void child_enter(int socket, bool user);

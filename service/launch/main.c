@@ -104,12 +104,17 @@ static int clone_child(uint64_t flags, int cgroup, int *ret_pidfd) {
                 .flags = CLONE_PARENT | CLONE_PIDFD | flags,
                 .pidfd = (uintptr_t) ret_pidfd,
         };
+        int pid;
 
         if (cgroup >= 0) {
                 args.flags |= CLONE_INTO_CGROUP;
                 args.cgroup = (uint64_t) cgroup;
         }
-        return sys_clone3(&args);
+        pid = sys_clone3(&args);
+        /* A clone that failed late has stored a number that is no descriptor any more. */
+        if (pid < 0)
+                *ret_pidfd = -EBADF;
+        return pid;
 }
 
 /* Makes the process that becomes the program, and tells of it. Returns in the parent only. */
@@ -121,32 +126,24 @@ static int make_child(const Order *order) {
                 (void) sys_close(LAUNCH_CONTROL_FD);
                 if (order->cgroup >= 0)
                         (void) sys_close(order->cgroup);
-                if (order->init >= 0)
-                        (void) sys_close(order->init);
                 child_run(order->socket, order->request->clone_flags);
         }
         return reply(order, LAUNCH_REPLY_CHILD, pid, pidfd);
 }
 
-/* Who joins a PID namespace stays outside, only its children are born inside; and who joins a user namespace can't
- * leave it. So a process that is good for nothing else goes between. It is not seen in the container. */
-static _Noreturn void go_between(const Order *order) {
-        bool user = order->request->flags & LAUNCH_REQUEST_ENTER_USER;
-        int r;
-
-        r = sys_setns(order->init, CLONE_NEWPID | (user ? CLONE_NEWUSER : 0));
-        /* A change of credentials may have undone it, and the child must be born with it. */
-        if (r >= 0)
-                r = sys_prctl(PR_SET_DUMPABLE, 0, 0);
-        sys_exit((r < 0 ? reply(order, LAUNCH_REPLY_CHILD, r, -EBADF) : make_child(order)) < 0);
-}
-
+/* Makes the process that goes between. It is in the container's cgroup from its beginning, and has no way to
+ * the service but its own socket. */
 static int enter(const Order *order) {
         int pidfd = -EBADF, pid;
 
-        pid = clone_child(0, -EBADF, &pidfd);
-        if (pid == 0)
-                go_between(order);
+        pid = clone_child(0, order->cgroup, &pidfd);
+        if (pid == 0) {
+                (void) sys_close(LAUNCH_CONTROL_FD);
+                if (order->cgroup >= 0)
+                        (void) sys_close(order->cgroup);
+                (void) sys_close(order->init);
+                child_enter(order->socket, order->request->flags & LAUNCH_REQUEST_ENTER_USER);
+        }
         return reply(order, pid < 0 ? LAUNCH_REPLY_CHILD : LAUNCH_REPLY_STEP, pid, pidfd);
 }
 

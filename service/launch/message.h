@@ -59,12 +59,12 @@ typedef struct LaunchRequest {
 } LaunchRequest;
 
 typedef enum LaunchReplyKind {
-        LAUNCH_REPLY_CHILD, /* the process that will be the program, or the error: one for each request */
+        LAUNCH_REPLY_CHILD, /* the process that will be the program, or the error */
         LAUNCH_REPLY_STEP,  /* with ENTER: a process that only goes between, for berthd to reap */
 } LaunchReplyKind;
 
-/* berth-launch → berthd, with the process' pidfd when error is 0. A STEP's CHILD comes from the STEP itself; its
- * end without one is an error. */
+/* berth-launch → berthd, one for each request, with the process' pidfd when error is 0. A STEP tells of the child
+ * by LaunchBirth, to be read when it has ended; no child there is a failure, which the report may explain. */
 typedef struct LaunchReply {
         uint32_t id;
         int32_t error; /* positive errno of what failed, or 0 */
@@ -104,8 +104,8 @@ typedef struct LaunchGateOpen {
 
 /* child → berthd. */
 typedef enum LaunchNews {
-        LAUNCH_NEWS_DEVPTS =
-                1, /* with LAUNCH_PLAN_SEND_DEVPTS: the devpts mount; with a terminal its master too */
+        /* With LAUNCH_PLAN_SEND_DEVPTS: the devpts mount; with a terminal its master too. */
+        LAUNCH_NEWS_DEVPTS = 1,
 } LaunchNews;
 
 typedef struct LaunchChildNews {
@@ -122,6 +122,14 @@ typedef struct LaunchReport {
         int32_t error;                  /* positive errno, 0 while all is well */
         char detail[LAUNCH_DETAIL_MAX]; /* the path or name concerned, as one phrase; may be empty */
 } LaunchReport;
+
+/* The page behind the report, with LAUNCH_PLAN_ENTER: written by the kernel in the clone itself, so that a child is
+ * known even if the process that made it is killed at that moment. It is not mapped in the child. */
+#define LAUNCH_BIRTH_OFFSET 65536 /* whatever the size of a page is */
+#define LAUNCH_REPORT_SIZE (2 * LAUNCH_BIRTH_OFFSET)
+typedef struct LaunchBirth {
+        int32_t pid; /* as berthd's PID namespace sees it; 0: no child was made */
+} LaunchBirth;
 
 /* ---- The plan: flat data, one mapping. ------------------------------------------------------------------------
  *

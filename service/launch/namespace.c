@@ -25,10 +25,19 @@ int namespace_become_root(Child *child) {
         return r < 0 ? report_detail(child->report, r, "user namespace") : 0;
 }
 
+int namespace_join_user(Child *child) {
+        int init = child->fds[LAUNCH_FD_INIT], r;
+
+        r = init < 0 ? -EBADF : sys_setns(init, CLONE_NEWUSER);
+        if (r < 0)
+                return report_detail(child->report, r, "user namespace of the container");
+        return namespace_become_root(child);
+}
+
 int namespace_enter(Child *child) {
         int init = child->fds[LAUNCH_FD_INIT], r;
 
-        r = init < 0 ? -EBADF : sys_setns(init, child->plan->clone_flags);
+        r = init < 0 ? -EBADF : sys_setns(init, child->plan->clone_flags | CLONE_NEWPID);
         if (r < 0)
                 return report_detail(child->report, r, "namespaces of the container");
         child->root = sys_openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);

@@ -8,7 +8,11 @@
  * ptrace. */
 int namespace_become_root(Child *child);
 
-/* Joins the namespaces of the container's init that the plan names, and finds its root. */
+/* Joins the user namespace of the container's init and becomes 0:0 in it. */
+int namespace_join_user(Child *child);
+
+/* Joins the namespaces of the container's init that the plan names, and finds its root; children will be born
+ * into its PID namespace. */
 int namespace_enter(Child *child);
 
 /* The loopback interface and the host name. */

@@ -214,8 +214,16 @@ static inline bool sys_is_error(const void *p) {
 }
 
 /* A pointer, or negative errno in its disguise: sys_is_error(). */
+static inline void *sys_mmap_at(size_t size, int protection, int flags, int fd, long offset) {
+        return (void *) SYS(__NR_mmap, NULL, size, protection, flags, fd, offset);
+}
+
 static inline void *sys_mmap(size_t size, int protection, int flags, int fd) {
-        return (void *) SYS(__NR_mmap, NULL, size, protection, flags, fd, 0);
+        return sys_mmap_at(size, protection, flags, fd, 0);
+}
+
+static inline int sys_madvise(void *address, size_t size, int advice) {
+        return (int) SYS(__NR_madvise, address, size, advice);
 }
 
 static inline int sys_socket(int family, int type) {

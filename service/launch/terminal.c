@@ -55,18 +55,20 @@ int terminal_prepare(Child *child) {
         return 0;
 }
 
-static int take_controlling(Child *child) {
+int terminal_own(Child *child) {
         struct statx st;
         int r;
 
+        if (!(child->plan->flags & LAUNCH_PLAN_TERMINAL))
+                return 0;
+        if (child->tty < 0)
+                return report_detail(child->report, -EBADF, "terminal");
         r = sys_statx(child->tty, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st);
         if (r >= 0 && st.stx_uid != child->user->uid)
                 r = sys_fchown(child->tty, child->user->uid, (uint32_t) -1);
         if (r >= 0)
                 r = sys_fchmod(child->tty, 0620);
-        if (r < 0)
-                return r;
-        return sys_ioctl(child->tty, TIOCSCTTY, 0);
+        return r < 0 ? report_detail(child->report, r, "terminal") : 0;
 }
 
 int terminal_take(Child *child) {
@@ -77,7 +79,7 @@ int terminal_take(Child *child) {
         if (r < 0)
                 return report_detail(child->report, r, "setsid");
         if (terminal) {
-                r = child->tty < 0 ? -EBADF : take_controlling(child);
+                r = sys_ioctl(child->tty, TIOCSCTTY, 0);
                 if (r < 0)
                         return report_detail(child->report, r, "terminal");
         }

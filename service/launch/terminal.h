@@ -12,6 +12,8 @@ int terminal_make(Child *child, int devpts);
  * descriptor. */
 int terminal_prepare(Child *child);
 
-/* Begins a session, gives the terminal to the user and makes it the controlling one, and puts descriptors
- * 0 to 2 in their place. */
+/* Gives the terminal to the user. */
+int terminal_own(Child *child);
+
+/* Begins a session, makes the terminal the controlling one, and puts descriptors 0 to 2 in their place. */
 int terminal_take(Child *child);

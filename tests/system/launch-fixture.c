@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -195,8 +196,8 @@ int run_begin(Launcher *launcher, const TestPlan *plan, const uint32_t *roles, c
         memory = plan_memory(plan);
         report = memfd_create("report", MFD_CLOEXEC);
         assert_true(report >= 0);
-        assert_int_equal(ftruncate(report, 4096), 0);
-        run->shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, report, 0);
+        assert_int_equal(ftruncate(report, LAUNCH_REPORT_SIZE), 0);
+        run->shared = mmap(NULL, LAUNCH_REPORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, report, 0);
         assert_true(run->shared != MAP_FAILED);
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
         run->socket = pair[0];
@@ -236,27 +237,26 @@ int run_begin(Launcher *launcher, const TestPlan *plan, const uint32_t *roles, c
                 order[n_order++] = plan->enter;
         }
         assert_int_equal(fd_send(launcher->control, &request, sizeof(request), order, (size_t) n_order), 0);
-        for (bool step = plan->enter, child_seen = false; step || !child_seen;) {
-                LaunchReply next;
+        assert_int_equal(fd_receive(launcher->control, &reply, sizeof(reply), got, 2, &n_got), sizeof(reply));
+        assert_int_equal(reply.id, 77);
+        assert_int_equal(n_got, reply.error == 0);
+        if (reply.error == 0 && reply.kind == LAUNCH_REPLY_STEP) {
+                const volatile LaunchBirth *birth =
+                        (const volatile LaunchBirth *) ((const volatile char *) run->shared + LAUNCH_BIRTH_OFFSET);
 
-                assert_int_equal(fd_receive(launcher->control, &next, sizeof(next), got, 2, &n_got),
-                                 sizeof(next));
-                assert_int_equal(next.id, 77);
-                assert_int_equal(n_got, next.error == 0);
-                if (next.kind == LAUNCH_REPLY_STEP) {
-                        assert_true(step);
-                        step = false;
-                        assert_int_equal(waitid((idtype_t) P_PIDFD, (id_t) got[0], &(siginfo_t) {}, WEXITED),
-                                         0);
-                        (void) close(got[0]);
-                        continue;
+                assert_true(plan->enter);
+                assert_int_equal(waitid((idtype_t) P_PIDFD, (id_t) got[0], &(siginfo_t) {}, WEXITED), 0);
+                (void) close(got[0]);
+                if (birth->pid == 0) {
+                        memcpy(&run->report, (const void *) run->shared, sizeof(run->report));
+                        return run->report.error;
                 }
-                assert_false(child_seen);
-                child_seen = true;
-                reply = next;
-                if (reply.error == 0)
-                        run->pidfd = got[0];
+                reply.pid = birth->pid;
+                got[0] = pidfd_open(reply.pid, 0);
+                assert_true(got[0] >= 0);
         }
+        if (reply.error == 0)
+                run->pidfd = got[0];
         if (reply.error == 0) {
                 run->pid = reply.pid;
         }
@@ -301,7 +301,7 @@ void run_end(TestRun *run) {
         assert_true(poll(&p, 1, FIXTURE_DEADLINE_MSEC) > 0);
         assert_int_equal(waitid((idtype_t) P_PIDFD, (id_t) run->pidfd, &run->status, WEXITED), 0);
         memcpy(&run->report, (const void *) run->shared, sizeof(run->report));
-        assert_int_equal(munmap((void *) (uintptr_t) run->shared, 4096), 0);
+        assert_int_equal(munmap((void *) (uintptr_t) run->shared, LAUNCH_REPORT_SIZE), 0);
         (void) fd_close(run->socket);
         (void) fd_close(run->pidfd);
         (void) fd_close(run->output);

@@ -484,6 +484,42 @@ static void test_two_hundred_at_once(void **state) {
         }
 }
 
+/* A container that may trace all it sees looks through every process that starts in it for a way to the host. */
+static void test_who_may_trace_finds_no_way_to_the_host(void **state) {
+        Direct *d = *state;
+        const char *path = BERTH_CONTAINER_PREFIX "/snoop";
+        const Call call = { .command = WORDS("true"), .no_new_privileges = true };
+        const Call refused = { .command = WORDS("true") };
+        _cleanup_free_ char *output = NULL;
+        int in[2], out[2], stdio[3];
+        char ready[7] = "";
+
+        assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+        stdio[0] = in[0];
+        stdio[1] = stdio[2] = out[1];
+        const Call snoop = {
+                .command = WORDS("payload", "snoop", d->root), /* a path that only the host has */
+                .add_capabilities = WORDS("SYS_PTRACE"),
+                .stdio = stdio,
+        };
+        (void) must_run(d, d->bus, "snoop", &snoop, NULL);
+        (void) close(in[0]);
+        (void) close(out[1]);
+        assert_int_equal(read(out[0], ready, 6), 6);
+        for (unsigned i = 0; i < 500; i++) {
+                End end;
+
+                end = process_must_wait(d->bus, must_exec(d->bus, path, &call, NULL));
+                assert_int_equal(end.code, CLD_EXITED);
+        }
+        assert_non_null(strstr(exec_must_fail(d->bus, path, &refused, BERTH_ERROR_NOT_SUPPORTED), "CAP_SYS_PTRACE"));
+        (void) close(in[1]);
+        output = read_to_end(out[0], MS);
+        (void) close(out[0]);
+        assert_string_equal(output, "seen\n");
+}
+
 static void test_an_ordinary_users_container_is_entered(void **state) {
         const Call container = { .command = WORDS("sleep", "1000"), .root = "/", .read_only = true };
         const Call call = { .command = SH("id -u; tty; stty size; stat -c %u $(tty); kill -0 1 && echo sees 1"),
@@ -525,6 +561,7 @@ int main(void) {
                 direct_listen_test(test_a_client_that_dies_leaves_no_exec),
                 direct_test(test_case_44_many_execs_leave_nothing),
                 direct_test(test_two_hundred_at_once),
+                direct_test(test_who_may_trace_finds_no_way_to_the_host),
                 direct_user_test(test_an_ordinary_users_container_is_entered),
         };
 

@@ -307,8 +307,11 @@ static void test_a_container_is_entered(void **state) {
         assert_int_equal(second.status.si_code, CLD_KILLED);
         assert_int_equal(second.status.si_status, SIGKILL);
         plan.working_directory = "/missing";
-        run_plan(&f->launcher, &plan, &second);
-        assert_failure(&second, LAUNCH_STAGE_ROOTFS, ENOENT, "working directory /missing");
+        assert_int_equal(run_begin(&f->launcher, &plan, NULL, NULL, 0, &second), ENOENT);
+        assert_int_equal(second.report.stage, LAUNCH_STAGE_ROOTFS);
+        assert_string_equal(second.report.detail, "working directory /missing");
+        (void) close(second.socket);
+        (void) close(second.output);
 
         (void) close(input[1]);
         run_end(&first);
