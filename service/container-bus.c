@@ -177,6 +177,30 @@ static int method_remove(sd_bus_message *message, void *userdata, sd_bus_error *
                                                       sd_bus_message_ref(message), error));
 }
 
+static int method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Container *container = userdata;
+        Client *client;
+        int r;
+
+        r = bus_begin(message, ACTION_MANAGE, &client, error);
+        if (r < 0)
+                return r;
+        return bus_accepted(
+                message, container_pause(container, client, empty_done, sd_bus_message_ref(message), error));
+}
+
+static int method_resume(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Container *container = userdata;
+        Client *client;
+        int r;
+
+        r = bus_begin(message, ACTION_MANAGE, &client, error);
+        if (r < 0)
+                return r;
+        return bus_accepted(message, container_resume(container, client, empty_done,
+                                                      sd_bus_message_ref(message), error));
+}
+
 /* ---- calls that are answered at once ---------------------------------------------------------------------------- */
 
 static int method_signal(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -212,6 +236,48 @@ static int method_resize(sd_bus_message *message, void *userdata, sd_bus_error *
         if (r < 0)
                 return r;
         return sd_bus_reply_method_return(message, NULL);
+}
+
+static int method_signal_all(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Container *container = userdata;
+        Client *client;
+        int signal, r;
+
+        r = sd_bus_message_read(message, "i", &signal);
+        if (r < 0)
+                return r;
+        r = bus_begin(message, ACTION_MANAGE, &client, error);
+        if (r < 0)
+                return r;
+        r = container_signal_all(container, signal, error);
+        if (r < 0)
+                return r;
+        return sd_bus_reply_method_return(message, NULL);
+}
+
+static int method_get_statistics(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        _cleanup_bus_message_ sd_bus_message *reply = NULL;
+        Statistic statistics[STATISTICS_MAX];
+        Container *container = userdata;
+        Client *client;
+        size_t n;
+        int r;
+
+        r = bus_begin(message, ACTION_WATCH, &client, error);
+        if (r < 0)
+                return r;
+        r = container_statistics(container, statistics, &n, error);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_new_method_return(message, &reply);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(reply, 'a', "{sv}");
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = sd_bus_message_append(reply, "{sv}", statistics[i].name, "t", statistics[i].value);
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return r < 0 ? r : sd_bus_message_send(reply);
 }
 
 /* ---- properties ------------------------------------------------------------------------------------------------- */
@@ -302,6 +368,14 @@ static const sd_bus_vtable container_vtable[] = {
                                 method_resize, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Signal", SD_BUS_ARGS("i", signal), SD_BUS_NO_RESULT, method_signal,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("SignalAll", SD_BUS_ARGS("i", signal), SD_BUS_NO_RESULT, method_signal_all,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_pause,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_resume,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetStatistics", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", statistics),
+                                method_get_statistics, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Stop", SD_BUS_ARGS("t", timeout_usec), SD_BUS_NO_RESULT, method_stop,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Wait", SD_BUS_NO_ARGS, SD_BUS_RESULT("i", code, "i", status, "s", result),

@@ -45,6 +45,7 @@ static void note_control_group(Container *container, pid_t pid) {
         if (cgroup_of_process(pid, &path) >= 0) {
                 free(container->control_group);
                 container->control_group = path;
+                container_open_control(container);
         }
 }
 

@@ -17,9 +17,8 @@
 #define SIGNAL_MAX 64
 
 static const char *const state_names[_CONTAINER_STATE_MAX] = {
-        [CONTAINER_CREATED] = "created", [CONTAINER_STARTING] = "starting",
-        [CONTAINER_RUNNING] = "running", [CONTAINER_STOPPING] = "stopping",
-        [CONTAINER_EXITED] = "exited",
+        [CONTAINER_CREATED] = "created", [CONTAINER_STARTING] = "starting", [CONTAINER_RUNNING] = "running",
+        [CONTAINER_PAUSED] = "paused",   [CONTAINER_STOPPING] = "stopping", [CONTAINER_EXITED] = "exited",
 };
 
 const char *container_state_to_string(ContainerState state) {
@@ -103,6 +102,7 @@ Container *container_unref(Container *container) {
         (void) sd_event_source_disable_unref(container->expiry);
         (void) process_unref(container->init);
         (void) scope_free(container->scope);
+        (void) cgroup_control_free(container->control);
         (void) cgroup_free(container->cgroup);
         (void) fd_close(container->devpts);
         (void) spec_free(container->spec);
@@ -115,8 +115,8 @@ Container *container_unref(Container *container) {
 
 /* ---- calls that wait ------------------------------------------------------------------------------------------ */
 
-static int pending_add(Container *container, ContainerPendingKind kind, Client *client,
-                       container_done_t done, void *userdata) {
+int container_expect(Container *container, ContainerPendingKind kind, Client *client, container_done_t done,
+                     void *userdata) {
         ContainerPending *pending;
 
         if (!done)
@@ -152,20 +152,21 @@ static void pending_answer(Container *container, ContainerPending *pending, cons
         done(container, error, userdata);
 }
 
-static void pending_answer_all(Container *container, ContainerPendingKind kind) {
+void container_answer(Container *container, ContainerPendingKind kind, const sd_bus_error *error) {
         ContainerPending *pending;
 
         while ((pending = pending_find(container, kind, NULL)))
-                pending_answer(container, pending, NULL);
+                pending_answer(container, pending, error);
 }
 
 /* ---- the end of a run ----------------------------------------------------------------------------------------- */
 
-static bool runs(const Container *container) {
-        return container->state == CONTAINER_RUNNING || container->state == CONTAINER_STOPPING;
+bool container_runs(const Container *container) {
+        return container->state == CONTAINER_RUNNING || container->state == CONTAINER_PAUSED ||
+               container->state == CONTAINER_STOPPING;
 }
 
-static int not_running(const Container *container, sd_bus_error *error) {
+int container_not_running(const Container *container, sd_bus_error *error) {
         (void) sd_bus_error_setf(error, BERTH_ERROR_NOT_RUNNING, "container %s is %s, not running",
                                  container->name, container_state_to_string(container->state));
         return -ESRCH;
@@ -182,6 +183,7 @@ static int on_expired(sd_event_source *source, uint64_t usec, void *userdata) {
 
 void container_release_run(Container *container) {
         container->kill_timer = sd_event_source_disable_unref(container->kill_timer);
+        container->control = cgroup_control_free(container->control);
         container->cgroup = cgroup_free(container->cgroup);
         container->devpts = fd_close(container->devpts);
         free(container->control_group);
@@ -195,12 +197,14 @@ static void on_init_exited(Process *init) {
                                                "ExitStatus",   "Result", "ExitedUSec",
                                                "ControlGroup", "Unit",   NULL };
         _cleanup_(container_unrefp) Container *container = container_ref(container_of(init));
+        _cleanup_bus_error_ sd_bus_error ended = SD_BUS_ERROR_NULL;
         bool remove;
 
         container_release_run(container);
         /* systemd collects the scope by itself when it finds it empty. */
         container->scope = scope_free(container->scope);
         container->state = CONTAINER_EXITED;
+        (void) container_not_running(container, &ended);
         log_container(LOG_INFO, container->name, container->unit, "Container %s ended: %s, %s %d",
                       container->name, process_result_to_string(init->result),
                       init->exit_code == CLD_EXITED ? "status" : "signal", init->exit_status);
@@ -212,8 +216,10 @@ static void on_init_exited(Process *init) {
         if (remove)
                 manager_unlink(container->manager, container);
         process_answer(init, PROCESS_PENDING_WAIT, NULL);
-        pending_answer_all(container, CONTAINER_PENDING_STOP);
-        pending_answer_all(container, CONTAINER_PENDING_REMOVE);
+        container_answer(container, CONTAINER_PENDING_STOP, NULL);
+        container_answer(container, CONTAINER_PENDING_PAUSE, &ended);
+        container_answer(container, CONTAINER_PENDING_RESUME, &ended);
+        container_answer(container, CONTAINER_PENDING_REMOVE, NULL);
         if (remove)
                 manager_removed(container->manager, container);
         else if (container->spec->auto_remove &&
@@ -238,8 +244,8 @@ void container_on_start_failed(Container *container) {
         if (remove)
                 manager_unlink(container->manager, container);
         process_answer(container->init, PROCESS_PENDING_START, &failure);
-        pending_answer_all(container, CONTAINER_PENDING_STOP);
-        pending_answer_all(container, CONTAINER_PENDING_REMOVE);
+        container_answer(container, CONTAINER_PENDING_STOP, NULL);
+        container_answer(container, CONTAINER_PENDING_REMOVE, NULL);
         if (remove) {
                 process_answer(container->init, PROCESS_PENDING_WAIT, &failure);
                 manager_removed(container->manager, container);
@@ -263,6 +269,7 @@ static void on_init_running(Process *init) {
         manager_notify_changed(container->manager, container, changed);
         manager_notify_started(container->manager, container);
         exec_container_running(container);
+        container_update_paused(container);
 }
 
 const ProcessHandler container_init_handler = {
@@ -310,13 +317,14 @@ static int stop_running(Container *container, uint64_t timeout_usec) {
         static const char *const changed[] = { "State", NULL };
         int r;
 
-        if (container->state == CONTAINER_RUNNING) {
+        if (container->state != CONTAINER_STOPPING) {
                 container->state = CONTAINER_STOPPING;
                 container->kill_at_usec = UINT64_MAX;
                 exec_container_ending(container);
                 manager_notify_changed(container->manager, container, changed);
                 if (timeout_usec > 0)
                         (void) process_signal(container->init, container->spec->stop_signal);
+                container_thaw(container);
         }
         if (timeout_usec > 0) {
                 r = arm_kill(container, timeout_usec);
@@ -340,14 +348,15 @@ int container_stop(Container *container, uint64_t timeout_usec, Client *client, 
                         done(container, NULL, userdata);
                 return 0;
         case CONTAINER_STARTING:
-                r = pending_add(container, CONTAINER_PENDING_STOP, client, done, userdata);
+                r = container_expect(container, CONTAINER_PENDING_STOP, client, done, userdata);
                 if (r < 0)
                         return r;
                 process_cancel_start(container->init);
                 return 0;
         case CONTAINER_RUNNING:
+        case CONTAINER_PAUSED:
         case CONTAINER_STOPPING:
-                r = pending_add(container, CONTAINER_PENDING_STOP, client, done, userdata);
+                r = container_expect(container, CONTAINER_PENDING_STOP, client, done, userdata);
                 if (r < 0)
                         return r;
                 (void) stop_running(container, timeout_usec);
@@ -405,25 +414,30 @@ int container_remove(Container *container, bool force, Client *client, container
                                          container->name, container_state_to_string(container->state));
                 return -EBUSY;
         }
-        r = pending_add(container, CONTAINER_PENDING_REMOVE, client, done, userdata);
+        r = container_expect(container, CONTAINER_PENDING_REMOVE, client, done, userdata);
         if (r < 0)
                 return r;
         return container_stop(container, 0, NULL, NULL, NULL, error);
 }
 
-int container_signal(Container *container, int signal, sd_bus_error *error) {
-        int r;
-
+int container_check_signal(const Container *container, int signal, sd_bus_error *error) {
         if (signal < 1 || signal > SIGNAL_MAX) {
                 (void) sd_bus_error_setf(error, BERTH_ERROR_INVALID_ARGS,
                                          "signal %d is out of range (1 to %d)", signal, SIGNAL_MAX);
                 return -EINVAL;
         }
-        if (!runs(container))
-                return not_running(container, error);
+        return container_runs(container) ? 0 : container_not_running(container, error);
+}
+
+int container_signal(Container *container, int signal, sd_bus_error *error) {
+        int r;
+
+        r = container_check_signal(container, signal, error);
+        if (r < 0)
+                return r;
         r = process_signal(container->init, signal);
         if (r == -ESRCH)
-                return not_running(container, error);
+                return container_not_running(container, error);
         return r;
 }
 
@@ -442,11 +456,11 @@ int container_resize(Container *container, uint16_t rows, uint16_t columns, sd_b
 }
 
 pid_t container_pid(const Container *container) {
-        return runs(container) ? container->init->pid : 0;
+        return container_runs(container) ? container->init->pid : 0;
 }
 
 const char *container_unit(const Container *container) {
-        return runs(container) || container->state == CONTAINER_STARTING ? container->unit : "";
+        return container_runs(container) || container->state == CONTAINER_STARTING ? container->unit : "";
 }
 
 void container_client_gone(Container *container, Client *client) {
@@ -455,10 +469,12 @@ void container_client_gone(Container *container, Client *client) {
         ContainerPending *pending;
 
         (void) sd_bus_error_set(&gone, BERTH_ERROR_CANCELLED, "the client has gone");
-        /* A Stop goes on without its call; a Remove's call is what remembers it, and stays. */
-        while ((pending = pending_find(container, CONTAINER_PENDING_STOP, client)))
-                pending_answer(container, pending, &gone);
+        /* They go on without their call; a Remove's call is what remembers it, and stays. */
+        for (ContainerPendingKind kind = 0; kind <= CONTAINER_PENDING_RESUME; kind++)
+                while (kind != CONTAINER_PENDING_REMOVE && (pending = pending_find(container, kind, client)))
+                        pending_answer(container, pending, &gone);
         exec_client_gone(container, client);
-        if (process_client_gone(container->init, client) && container->state == CONTAINER_RUNNING)
+        if (process_client_gone(container->init, client) &&
+            (container->state == CONTAINER_RUNNING || container->state == CONTAINER_PAUSED))
                 (void) container_stop(container, SPEC_INFINITY, NULL, NULL, NULL, NULL);
 }

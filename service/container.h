@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One container: its spec, its state machine, and the calls that wait for it (org.berth1(5), "Life of a container").
- * container.c has the states, container-start.c the way from created to running. */
+ * container.c has the states, container-start.c the way from created to running, container-control.c what is done to one
+ * that runs. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +9,16 @@
 #include <sys/queue.h>
 #include <systemd/sd-bus.h>
 
+#include "service/cgroup-control.h"
 #include "service/client.h"
 #include "service/exec.h"
 #include "service/launcher.h"
+#include "service/members.h"
 #include "service/options.h"
 #include "service/process.h"
 #include "service/scope.h"
 #include "service/spec.h"
+#include "service/statistics.h"
 
 typedef struct Manager Manager;
 typedef struct Container Container;
@@ -24,6 +28,7 @@ typedef enum ContainerState {
         CONTAINER_CREATED,
         CONTAINER_STARTING,
         CONTAINER_RUNNING,
+        CONTAINER_PAUSED,
         CONTAINER_STOPPING,
         CONTAINER_EXITED,
         _CONTAINER_STATE_MAX,
@@ -39,6 +44,8 @@ typedef void (*container_done_t)(Container *container, const sd_bus_error *error
 typedef enum ContainerPendingKind {
         CONTAINER_PENDING_STOP,
         CONTAINER_PENDING_REMOVE,
+        CONTAINER_PENDING_PAUSE,
+        CONTAINER_PENDING_RESUME,
 } ContainerPendingKind;
 
 typedef struct ContainerPending {
@@ -73,6 +80,7 @@ struct Container {
         int devpts;                  /* owned: the container's devpts, as a descriptor of the mount */
         Scope *scope;                /* owned */
         Cgroup *cgroup;              /* owned: direct mode */
+        CgroupControl *control;      /* owned: of either; NULL where there is none */
         sd_event_source *kill_timer; /* Stop's time-out */
         uint64_t kill_at_usec;       /* CLOCK_MONOTONIC, when kill_timer fires; UINT64_MAX: never */
         sd_event_source *expiry;     /* an AutoRemove container that nobody waits for */
@@ -109,6 +117,24 @@ int container_remove(Container *container, bool force, Client *client, container
 /* To init, by its pidfd. NotRunning; InvalidArgs (1 to 64). */
 int container_signal(Container *container, int signal, sd_bus_error *error);
 
+/* To all its processes. SIGKILL ends them at once; of others, a process that is forked meanwhile may get none. As above. */
+int container_signal_all(Container *container, int signal, sd_bus_error *error);
+
+/* All its processes are stopped, by the freezer of control groups, or let go on: `done` comes when it is so. The state follows
+ * the group, whoever froze it. NotRunning, NotSupported; Cancelled by the opposite call or by Stop. */
+int container_pause(Container *container, Client *client, container_done_t done, void *userdata,
+                    sd_bus_error *error);
+int container_resume(Container *container, Client *client, container_done_t done, void *userdata,
+                     sd_bus_error *error);
+
+/* Its processes, in no order; freed by members_done(). NotRunning; LimitReached. */
+int container_members(const Container *container, Members *ret, sd_bus_error *error);
+bool container_has_member(const Container *container, pid_t pid);
+
+/* NotRunning, NotSupported. */
+int container_statistics(const Container *container, Statistic ret[STATISTICS_MAX], size_t *ret_n,
+                         sd_bus_error *error);
+
 /* In force before the first instruction when the program does not run yet. InvalidArgs, NoTerminal. */
 int container_resize(Container *container, uint16_t rows, uint16_t columns, sd_bus_error *error);
 
@@ -125,6 +151,25 @@ void container_client_gone(Container *container, Client *client);
 static inline Container *container_of(const Process *process) {
         return process->owner;
 }
+
+/* Whether there are processes of it: from running to the end of stopping. */
+bool container_runs(const Container *container);
+
+/* For the files of a container. NotRunning, with the state; a signal's number, and that there is whom to send it to. */
+int container_not_running(const Container *container, sd_bus_error *error);
+int container_check_signal(const Container *container, int signal, sd_bus_error *error);
+
+/* Remembers a call that waits, answers all of a kind. */
+int container_expect(Container *container, ContainerPendingKind kind, Client *client, container_done_t done,
+                     void *userdata);
+void container_answer(Container *container, ContainerPendingKind kind, const sd_bus_error *error);
+
+/* Opens the control group that the container has got. */
+void container_open_control(Container *container);
+
+/* Makes the state what the group is at this moment; or a Stop has begun, and nothing is to be frozen any more. */
+void container_update_paused(Container *container);
+void container_thaw(Container *container);
 
 /* For container-start.c, the handlers of init that it shares: the run is over or was none, all of it is let go. */
 void container_release_run(Container *container);

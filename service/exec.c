@@ -70,6 +70,12 @@ static int not_running(const Container *container, sd_bus_error *error) {
         return -ESRCH;
 }
 
+static int paused(const Container *container, sd_bus_error *error) {
+        (void) sd_bus_error_setf(error, BERTH_ERROR_PAUSED, "container %s is paused, resume it first",
+                                 container->name);
+        return -EAGAIN;
+}
+
 /* ---- what happens to the process ------------------------------------------------------------------------------ */
 
 static void on_cloned(Process *process, pid_t pid, int pidfd) {
@@ -91,7 +97,8 @@ static void on_failed(Process *process, LaunchOutcome outcome) {
         _cleanup_(exec_unrefp) Exec *exec = exec_ref(exec_of(process));
         Container *container = exec->container;
         _cleanup_bus_error_ sd_bus_error failure = process_finish_failed(process), gone = SD_BUS_ERROR_NULL;
-        bool ended = container->state != CONTAINER_RUNNING || process_is_ending(container->init);
+        bool ended = !container_runs(container) || container->state == CONTAINER_STOPPING ||
+                     process_is_ending(container->init);
 
         /* Whatever it died of: there is no container any more that it could have run in. */
         if (ended && outcome != LAUNCH_TIMED_OUT)
@@ -202,6 +209,10 @@ static int launch(Exec *exec, sd_bus_error *error) {
         if (cgroup < 0 && cgroup != -EBADF)
                 return process_set_failure(process, LAUNCH_STAGE_CGROUP, cgroup, "", error);
 
+        /* Its own doing, or somebody's who froze the whole container just now: a process would never get to its program. */
+        if (cgroup >= 0 && cgroup_is_freezing(cgroup))
+                return paused(container, error);
+
         context = manager_plan_context(manager, size, filter);
         context.enter = true;
         context.cgroup_gate = false;
@@ -271,6 +282,10 @@ int exec_start(Container *container, Spec *spec, StartOptions *options, Client *
         _cleanup_spec_ Spec *owned = spec;
         int r;
 
+        container_update_paused(container);
+        if (container->state == CONTAINER_PAUSED ||
+            (container->control && cgroup_is_freezing(cgroup_control_fd(container->control))))
+                return paused(container, error);
         if (container->state != CONTAINER_RUNNING && container->state != CONTAINER_STARTING)
                 return not_running(container, error);
         if (container->n_execs >= EXEC_PER_CONTAINER_MAX) {
