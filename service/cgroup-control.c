@@ -4,17 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <time.h>
 
 #include "service/cgroup-parse.h"
 #include "service/cgroup.h"
+#include "service/oom.h"
 #include "util/fd.h"
 
 #define EVENTS_MAX 1024
 
 struct CgroupControl {
-        int fd, events, memory_events; /* owned; memory_events -EBADF without the controller */
+        int fd, events; /* owned */
+        OomCounter oom; /* its descriptor owned; -EBADF without a memory controller */
         bool is_frozen;
-        uint64_t oom_kills;
         cgroup_frozen_t frozen;
         void *userdata;
         sd_event_source *events_source, *memory_source;
@@ -69,20 +71,28 @@ static int on_events(sd_event_source *source, int fd, uint32_t events, void *use
         return 0;
 }
 
-uint64_t cgroup_control_oom_kills(CgroupControl *control) {
-        uint64_t n;
+static uint64_t now_monotonic(void) {
+        struct timespec ts;
 
-        if (control->memory_events >= 0 && read_event(control->memory_events, "oom_kill", &n) >= 0 &&
-            n > control->oom_kills)
-                control->oom_kills = n;
-        return control->oom_kills;
+        (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t) ts.tv_sec * 1000000U + (uint64_t) ts.tv_nsec / 1000U;
+}
+
+bool cgroup_control_oom_killed(CgroupControl *control, bool claim) {
+        uint64_t now = now_monotonic();
+        bool killed;
+
+        (void) oom_counter_update(&control->oom, now);
+        killed = oom_counter_explains(&control->oom, now);
+        if (killed && claim)
+                oom_counter_claim(&control->oom);
+        return killed;
 }
 
 static int on_memory_events(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        uint64_t n;
+        CgroupControl *control = userdata;
 
-        (void) cgroup_control_oom_kills(userdata);
-        if (read_event(fd, "oom_kill", &n) < 0)
+        if (oom_counter_update(&control->oom, now_monotonic()) < 0)
                 (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
         return 0;
 }
@@ -95,7 +105,7 @@ int cgroup_control_new(sd_event *event, const char *path, cgroup_frozen_t frozen
         control = calloc(1, sizeof(*control));
         if (!control)
                 return -ENOMEM;
-        control->events = control->memory_events = -EBADF;
+        control->events = control->oom.fd = -EBADF;
         control->frozen = frozen;
         control->userdata = userdata;
         control->fd = cgroup_open(path);
@@ -107,13 +117,13 @@ int cgroup_control_new(sd_event *event, const char *path, cgroup_frozen_t frozen
         r = sd_event_add_io(event, &control->events_source, control->events, EPOLLPRI, on_events, control);
         if (r < 0)
                 return r;
-        control->memory_events = openat(control->fd, "memory.events", O_RDONLY | O_CLOEXEC);
-        if (control->memory_events >= 0) {
-                r = sd_event_add_io(event, &control->memory_source, control->memory_events, EPOLLPRI,
+        control->oom.fd = openat(control->fd, "memory.events", O_RDONLY | O_CLOEXEC);
+        if (control->oom.fd >= 0) {
+                r = sd_event_add_io(event, &control->memory_source, control->oom.fd, EPOLLPRI,
                                     on_memory_events, control);
                 if (r < 0)
                         return r;
-                (void) cgroup_control_oom_kills(control);
+                (void) oom_counter_update(&control->oom, now_monotonic());
         }
         *ret = TAKE_PTR(control);
         return 0;
@@ -124,7 +134,7 @@ CgroupControl *cgroup_control_free(CgroupControl *control) {
                 return NULL;
         (void) sd_event_source_disable_unref(control->events_source);
         (void) sd_event_source_disable_unref(control->memory_source);
-        (void) fd_close(control->memory_events);
+        (void) fd_close(control->oom.fd);
         (void) fd_close(control->events);
         (void) fd_close(control->fd);
         free(control);

@@ -32,9 +32,9 @@ void cgroup_control_update(CgroupControl *control);
 /* SIGKILL to all, at once. Errors as above. */
 int cgroup_control_kill(const CgroupControl *control);
 
-/* How many processes of the group and below have been killed for want of memory; what was known last when the group is
- * gone. 0 without a memory controller. */
-uint64_t cgroup_control_oom_kills(CgroupControl *control);
+/* Whether a process of the group that has just ended by SIGKILL was killed for want of memory. To be asked first of all: the
+ * group may be gone in a moment. With `claim` the same kill explains no other end. */
+bool cgroup_control_oom_killed(CgroupControl *control, bool claim);
 
 /* Whether all processes of a group are stopped, or are on the way to it by its own cgroup.freeze; false when that can't be
  * told. */

@@ -99,6 +99,7 @@ Container *container_unref(Container *container) {
         assert(TAILQ_EMPTY(&container->pending));
         assert(TAILQ_EMPTY(&container->execs));
         (void) sd_event_source_disable_unref(container->kill_timer);
+        (void) sd_event_source_disable_unref(container->runtime_timer);
         (void) sd_event_source_disable_unref(container->expiry);
         (void) process_unref(container->init);
         (void) scope_free(container->scope);
@@ -183,6 +184,7 @@ static int on_expired(sd_event_source *source, uint64_t usec, void *userdata) {
 
 void container_release_run(Container *container) {
         container->kill_timer = sd_event_source_disable_unref(container->kill_timer);
+        container->runtime_timer = sd_event_source_disable_unref(container->runtime_timer);
         container->control = cgroup_control_free(container->control);
         container->cgroup = cgroup_free(container->cgroup);
         container->devpts = fd_close(container->devpts);
@@ -258,6 +260,29 @@ static void on_init_hung_up(Process *init) {
         (void) container_stop(container_of(init), SPEC_INFINITY, NULL, NULL, NULL, NULL);
 }
 
+static int on_runtime_over(sd_event_source *source, uint64_t usec, void *userdata) {
+        Container *container = userdata;
+
+        container->runtime_timer = sd_event_source_disable_unref(container->runtime_timer);
+        if (container->state == CONTAINER_STOPPING)
+                return 0;
+        log_container(LOG_NOTICE, container->name, container->unit,
+                      "Container %s has had its RuntimeMaxUSec", container->name);
+        container->init->timed_out = true;
+        (void) container_stop(container, SPEC_INFINITY, NULL, NULL, NULL, NULL);
+        return 0;
+}
+
+static void begin_runtime(Container *container) {
+        uint64_t usec = container->spec->runtime_max_usec;
+
+        if (usec != SPEC_INFINITY &&
+            sd_event_add_time_relative(container->manager->event, &container->runtime_timer, CLOCK_MONOTONIC,
+                                       usec, 0, on_runtime_over, container) < 0)
+                log_container(LOG_WARNING, container->name, container->unit,
+                              "RuntimeMaxUSec of container %s is not watched: no timer", container->name);
+}
+
 static void on_init_running(Process *init) {
         static const char *const changed[] = { "State", "PID", "StartedUSec", "ControlGroup", NULL };
         Container *container = container_of(init);
@@ -268,8 +293,15 @@ static void on_init_running(Process *init) {
                       container->name, init->pid);
         manager_notify_changed(container->manager, container, changed);
         manager_notify_started(container->manager, container);
+        begin_runtime(container);
         exec_container_running(container);
         container_update_paused(container);
+}
+
+static bool on_init_oom_killed(Process *init) {
+        Container *container = container_of(init);
+
+        return container->control && cgroup_control_oom_killed(container->control, true);
 }
 
 const ProcessHandler container_init_handler = {
@@ -278,6 +310,7 @@ const ProcessHandler container_init_handler = {
         .running = on_init_running,
         .failed = container_on_failed,
         .exited = on_init_exited,
+        .oom_killed = on_init_oom_killed,
         .hung_up = on_init_hung_up,
 };
 

@@ -77,13 +77,14 @@ struct Container {
         bool tracers; /* a process in it may trace whatever it sees, and has no CAP_SYS_ADMIN itself */
 
         /* One run */
-        int devpts;                  /* owned: the container's devpts, as a descriptor of the mount */
-        Scope *scope;                /* owned */
-        Cgroup *cgroup;              /* owned: direct mode */
-        CgroupControl *control;      /* owned: of either; NULL where there is none */
-        sd_event_source *kill_timer; /* Stop's time-out */
-        uint64_t kill_at_usec;       /* CLOCK_MONOTONIC, when kill_timer fires; UINT64_MAX: never */
-        sd_event_source *expiry;     /* an AutoRemove container that nobody waits for */
+        int devpts;                     /* owned: the container's devpts, as a descriptor of the mount */
+        Scope *scope;                   /* owned */
+        Cgroup *cgroup;                 /* owned: direct mode */
+        CgroupControl *control;         /* owned: of either; NULL where there is none */
+        sd_event_source *kill_timer;    /* Stop's time-out */
+        sd_event_source *runtime_timer; /* RuntimeMaxUSec */
+        uint64_t kill_at_usec;          /* CLOCK_MONOTONIC, when kill_timer fires; UINT64_MAX: never */
+        sd_event_source *expiry;        /* an AutoRemove container that nobody waits for */
 
         TAILQ_HEAD(, ContainerPending) pending;
         TAILQ_ENTRY(Container) link; /* of the manager */

@@ -158,6 +158,14 @@ static void end_exec(Exec *exec) {
                 (void) process_signal_group(exec->process, SIGKILL);
 }
 
+/* What ends with the init is not what the kernel chose. */
+static bool on_oom_killed(Process *process) {
+        Container *container = exec_of(process)->container;
+
+        return container->control && !process_is_ending(container->init) &&
+               cgroup_control_oom_killed(container->control, true);
+}
+
 static void on_hung_up(Process *process) {
         end_exec(exec_of(process));
 }
@@ -168,6 +176,7 @@ static const ProcessHandler handler = {
         .running = on_running,
         .failed = on_failed,
         .exited = on_exited,
+        .oom_killed = on_oom_killed,
         .hung_up = on_hung_up,
 };
 

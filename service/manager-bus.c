@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* org.berth1.Manager: reads arguments, calls the manager, replies. */
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "config.h"
@@ -112,6 +114,31 @@ static int method_get(sd_bus_message *message, void *userdata, sd_bus_error *err
         return sd_bus_reply_method_return(message, "o", path);
 }
 
+static int method_get_by_pid(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Connection *connection = userdata;
+        _cleanup_free_ char *path = NULL;
+        Container *container;
+        uint32_t pid;
+        int r;
+
+        r = sd_bus_message_read(message, "u", &pid);
+        if (r < 0)
+                return r;
+        r = authorize(connection_client(connection, message), ACTION_WATCH, error);
+        if (r < 0)
+                return r;
+        container = pid > 0 && pid <= INT_MAX
+                            ? manager_get_by_pid(connection_manager(connection), (pid_t) pid)
+                            : NULL;
+        if (!container)
+                return sd_bus_error_setf(error, BERTH_ERROR_NO_SUCH_CONTAINER,
+                                         "process %" PRIu32 " is in no container", pid);
+        r = container_bus_path(container, &path);
+        if (r < 0)
+                return r;
+        return sd_bus_reply_method_return(message, "o", path);
+}
+
 static int method_list(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Connection *connection = userdata;
         _cleanup_bus_message_ sd_bus_message *reply = NULL;
@@ -171,6 +198,8 @@ static const sd_bus_vtable manager_vtable[] = {
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("GetContainer", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", container),
                                 method_get, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetContainerByPID", SD_BUS_ARGS("u", pid), SD_BUS_RESULT("o", container),
+                                method_get_by_pid, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("ListContainers", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssuo)", containers),
                                 method_list, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),

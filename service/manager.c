@@ -87,6 +87,15 @@ Container *manager_get(const Manager *manager, const char *name) {
         return found ? *found : NULL;
 }
 
+Container *manager_get_by_pid(const Manager *manager, pid_t pid) {
+        Container *c;
+
+        TAILQ_FOREACH(c, &manager->containers, link)
+        if (c->linked && container_has_member(c, pid))
+                return c;
+        return NULL;
+}
+
 static int generate_name(Manager *manager, char **ret) {
         for (unsigned i = 0; i < GENERATED_TRIES; i++) {
                 char *name;

@@ -73,6 +73,9 @@ DEFINE_CLEANUP(Manager *, manager_free);
 /* Borrowed, or NULL. */
 Container *manager_get(const Manager *manager, const char *name);
 
+/* The one that a process is in, borrowed, or NULL. */
+Container *manager_get_by_pid(const Manager *manager, pid_t pid);
+
 /* Creates a container; an empty name has one generated. Takes the spec in any case. *ret is borrowed. NameInUse, InvalidName,
  * NotSupported naming the key that this host cannot honour, LimitReached, Cancelled while the service ends. */
 int manager_create(Manager *manager, const char *name, Spec *spec, const Client *client, Container **ret,

@@ -163,7 +163,7 @@ int process_prepare_start(Process *process, const Spec *spec, StartOptions *opti
         process->result = PROCESS_RESULT_NONE;
         process->started_usec = process->exited_usec = 0;
         process->failed_stage = LAUNCH_STAGE_NONE;
-        process->kill_sent = false;
+        process->kill_sent = process->timed_out = false;
         process->state = PROCESS_STARTING;
         return 0;
 }

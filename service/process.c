@@ -209,9 +209,16 @@ void process_end_run(Process *process) {
         process->pid = 0;
 }
 
-static ProcessResult result_of(const Process *process) {
-        if (process->kill_sent && process->exit_code == CLD_KILLED && process->exit_status == SIGKILL)
+static ProcessResult result_of(Process *process) {
+        bool killed = process->exit_code == CLD_KILLED && process->exit_status == SIGKILL,
+             oom_killed = killed && process->handler->oom_killed && process->handler->oom_killed(process);
+
+        if (process->timed_out)
                 return PROCESS_TIMEOUT;
+        if (process->kill_sent && killed)
+                return PROCESS_TIMEOUT;
+        if (oom_killed)
+                return PROCESS_OOM_KILL;
         switch (process->exit_code) {
         case CLD_EXITED:
                 return process->exit_status == 0 ? PROCESS_SUCCESS : PROCESS_EXIT_CODE;
@@ -228,8 +235,8 @@ static int on_exited(sd_event_source *source, const siginfo_t *si, void *userdat
         /* sd-event reaps it, by this pid, when we return. */
         process->exit_code = si->si_code;
         process->exit_status = si->si_status;
-        process->exited_usec = process_now();
         process->result = result_of(process);
+        process->exited_usec = process_now();
         process->exit_source = sd_event_source_disable_unref(process->exit_source);
         process->pidfd = fd_close(process->pidfd);
         /* The terminal before anybody hears of the end: the client then reads what is left, and EIO as its end. */

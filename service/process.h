@@ -64,6 +64,8 @@ typedef struct ProcessHandler {
         void (*failed)(Process *process, LaunchOutcome outcome);
         /* It has ended; the exit record is there, the terminal closed. The owner answers with process_answer(). */
         void (*exited)(Process *process);
+        /* It has just ended by SIGKILL: whether that was for want of memory. Asked before all else. May be NULL. */
+        bool (*oom_killed)(Process *process);
         /* Every copy of the master is closed, and on_disconnect is `kill`. */
         void (*hung_up)(Process *process);
 } ProcessHandler;
@@ -106,6 +108,7 @@ struct Process {
         int exit_code, exit_status; /* as waitid(2) has them */
         ProcessResult result;
         bool kill_sent;                     /* a Stop had to kill it: its death by SIGKILL is a time-out */
+        bool timed_out;                     /* RuntimeMaxUSec is over, however it ends now */
         uint64_t started_usec, exited_usec; /* CLOCK_REALTIME; 0: not yet */
 
         TAILQ_HEAD(, ProcessPending) pending;

@@ -64,6 +64,7 @@ Spec *spec_new(void) {
         spec->stop_signal = SIGTERM;
         spec->timeout_start_usec = 30ULL * 1000 * 1000;
         spec->timeout_stop_usec = 10ULL * 1000 * 1000;
+        spec->runtime_max_usec = SPEC_INFINITY;
         spec->memory_max = SPEC_INFINITY;
         spec->tasks_max = SPEC_INFINITY;
         return TAKE_PTR(spec);
@@ -300,6 +301,10 @@ static int set_positive(uint64_t *field, const char *key, uint64_t value, sd_bus
 
 int spec_set_timeout_start(Spec *spec, uint64_t usec, sd_bus_error *error) {
         return set_positive(&spec->timeout_start_usec, "TimeoutStartUSec", usec, error);
+}
+
+int spec_set_runtime_max(Spec *spec, uint64_t usec, sd_bus_error *error) {
+        return set_positive(&spec->runtime_max_usec, "RuntimeMaxUSec", usec, error);
 }
 
 int spec_set_memory_max(Spec *spec, uint64_t bytes, sd_bus_error *error) {

@@ -83,6 +83,7 @@ typedef struct Spec {
         int stop_signal;                /* SIGTERM */
         uint64_t timeout_start_usec;    /* 30 s */
         uint64_t timeout_stop_usec;     /* 10 s */
+        uint64_t runtime_max_usec;      /* SPEC_INFINITY: none */
         uint64_t memory_max, tasks_max; /* SPEC_INFINITY: none */
         char *slice;                    /* owned, or NULL: berth.slice */
         bool auto_remove;
@@ -126,6 +127,7 @@ int spec_set_network(Spec *spec, const char *network, sd_bus_error *error);
 int spec_set_seccomp_profile(Spec *spec, const char *profile, sd_bus_error *error);
 int spec_set_stop_signal(Spec *spec, int signal, sd_bus_error *error);
 int spec_set_timeout_start(Spec *spec, uint64_t usec, sd_bus_error *error);
+int spec_set_runtime_max(Spec *spec, uint64_t usec, sd_bus_error *error);
 int spec_set_memory_max(Spec *spec, uint64_t bytes, sd_bus_error *error);
 int spec_set_tasks_max(Spec *spec, uint64_t tasks, sd_bus_error *error);
 int spec_set_oom_score_adjust(Spec *spec, int value, sd_bus_error *error);

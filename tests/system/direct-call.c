@@ -112,6 +112,7 @@ static void append_spec(sd_bus_message *m, const Direct *d, const Call *call) {
         append_flag(m, "Ephemeral", call->ephemeral);
         append_flag(m, "AutoRemove", call->auto_remove);
         append_mounts(m, call);
+        append_number(m, "RuntimeMaxUSec", call->runtime_max_usec);
         append_number(m, "MemoryMax", call->memory_max);
         append_number(m, "TasksMax", call->tasks_max);
         append_annotations(m, call);
@@ -151,7 +152,8 @@ sd_bus_message *call_new(const Direct *d, sd_bus *bus, const char *member, const
 sd_bus_message *exec_new(sd_bus *bus, const char *path, const Call *call) {
         sd_bus_message *m;
 
-        assert_true(sd_bus_message_new_method_call(bus, &m, BERTH_BUS_NAME, path, BERTH_INTERFACE_CONTAINER, "Exec") >= 0);
+        assert_true(sd_bus_message_new_method_call(bus, &m, BERTH_BUS_NAME, path, BERTH_INTERFACE_CONTAINER,
+                                                   "Exec") >= 0);
         assert_true(sd_bus_message_open_container(m, 'a', "{sv}") >= 0);
         append_process(m, call);
         append_option_entries(m, call);
@@ -271,7 +273,8 @@ End process_must_wait(sd_bus *bus, const char *path) {
         const char *result;
         End end;
 
-        if (sd_bus_call_method(bus, BERTH_BUS_NAME, path, BERTH_INTERFACE_PROCESS, "Wait", &error, &reply, "") < 0)
+        if (sd_bus_call_method(bus, BERTH_BUS_NAME, path, BERTH_INTERFACE_PROCESS, "Wait", &error, &reply,
+                               "") < 0)
                 fail_msg("Wait of %s: %s: %s", path, error.name, error.message);
         assert_true(sd_bus_message_read(reply, "iis", &end.code, &end.status, &result) > 0);
         (void) snprintf(end.result, sizeof(end.result), "%s", result);

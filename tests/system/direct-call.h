@@ -26,7 +26,7 @@ typedef struct Call {
         uint64_t limit_soft, limit_hard;
         const int *oom_score_adjust;
         int stop_signal;
-        uint64_t timeout_start_usec, timeout_stop_usec, memory_max, tasks_max;
+        uint64_t timeout_start_usec, timeout_stop_usec, runtime_max_usec, memory_max, tasks_max;
         const char *const *annotations; /* key, value, key, value, … */
 
         const char *on_disconnect;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -399,6 +400,180 @@ static void test_signal_all_checks_number_and_state(void **state) {
         must_remove(d->bus, path);
 }
 
+/* The path of the container that a process is in, malloced, or NULL. */
+static char *find_by_pid(sd_bus *bus, uint32_t pid) {
+        _cleanup_bus_message_ sd_bus_message *reply = NULL;
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        const char *path;
+        char *copy;
+
+        if (sd_bus_call_method(bus, BERTH_BUS_NAME, BERTH_PATH, BERTH_INTERFACE_MANAGER, "GetContainerByPID",
+                               &error, &reply, "u", pid) < 0) {
+                assert_string_equal(error.name, BERTH_ERROR_NO_SUCH_CONTAINER);
+                return NULL;
+        }
+        assert_true(sd_bus_message_read(reply, "o", &path) > 0);
+        copy = strdup(path);
+        assert_non_null(copy);
+        return copy;
+}
+
+/* The first child of a process. */
+static uint32_t child_of(const Direct *d, uint32_t pid) {
+        uint64_t deadline = now_usec() + MS * 1000U;
+
+        for (;;) {
+                _cleanup_free_ char *children = NULL;
+                uint32_t child;
+
+                assert_true(now_usec() < deadline);
+                assert_int_equal(
+                        run_command(WORDS("cat", text("/proc/%u/task/%u/children", pid, pid)), &children),
+                        0);
+                child = (uint32_t) strtoul(children, NULL, 10);
+                if (child > 0)
+                        return child;
+                bus_until_usec(d->bus, now_usec() + 1000);
+        }
+}
+
+static void expect_found_by_pid(const Direct *d) {
+        _cleanup_free_ char *by_init = NULL, *by_child = NULL, *by_exec = NULL, *process = NULL;
+        const Call parent = { .command = SH("sleep 1000 & wait") };
+        const char *one, *two;
+        uint32_t pid;
+
+        one = must_run(d, d->bus, "one", &sleeper, NULL);
+        two = must_run(d, d->bus, "two", &parent, NULL);
+        pid = get_u(d->bus, two, "PID");
+        by_init = find_by_pid(d->bus, pid);
+        assert_string_equal(by_init, two);
+        by_child = find_by_pid(d->bus, child_of(d, pid));
+        assert_string_equal(by_child, two);
+        process = must_exec_sleep(d->bus, one);
+        assert_true(sd_bus_get_property_trivial(d->bus, BERTH_BUS_NAME, process, BERTH_INTERFACE_PROCESS,
+                                                "PID", NULL, 'u', &pid) >= 0);
+        by_exec = find_by_pid(d->bus, pid);
+        assert_string_equal(by_exec, one);
+        assert_null(find_by_pid(d->bus, (uint32_t) d->pid));
+        assert_null(find_by_pid(d->bus, 1));
+        assert_null(find_by_pid(d->bus, 0));
+        assert_null(find_by_pid(d->bus, UINT32_MAX));
+        must_remove(d->bus, two);
+        must_remove(d->bus, one);
+        assert_null(find_by_pid(d->bus, pid));
+}
+
+static void test_a_container_is_found_by_any_of_its_processes(void **state) {
+        expect_found_by_pid(*state);
+}
+
+static void test_without_a_group_the_namespace_tells(void **state) {
+        Direct *d = *state;
+        const char *path;
+        End end;
+
+        expect_found_by_pid(d);
+        path = must_run(d, d->bus, "p", &sleeper, NULL);
+        must_refuse(d->bus, path, "Pause", BERTH_ERROR_NOT_SUPPORTED);
+        must_refuse(d->bus, path, "Resume", BERTH_ERROR_NOT_SUPPORTED);
+        must_refuse(d->bus, path, "GetStatistics", BERTH_ERROR_NOT_SUPPORTED);
+        free(must_exec_sleep(d->bus, path));
+        must_call(d->bus, path, "SignalAll", "i", SIGUSR1);
+        assert_true(is_state(d->bus, path, "running"));
+        must_call(d->bus, path, "SignalAll", "i", SIGKILL);
+        end = must_wait(d->bus, path);
+        assert_int_equal(end.code, CLD_KILLED);
+        must_remove(d->bus, path);
+}
+
+/* ---- how it ends ----------------------------------------------------------------------------------------------- */
+
+static void test_runtime_max_stops_with_result_timeout(void **state) {
+        Call call = ends_by_signal, killed = sleeper, early = { .command = WORDS("true") };
+        Direct *d = *state;
+        uint64_t begin;
+        const char *path;
+        End end;
+
+        call.runtime_max_usec = 300000;
+        begin = now_usec();
+        path = must_run(d, d->bus, "r", &call, NULL);
+        end = must_wait(d->bus, path);
+        assert_true(now_usec() - begin >= 300000);
+        assert_string_equal(end.result, "timeout");
+        assert_int_equal(end.code, CLD_EXITED);
+        assert_int_equal(end.status, 7);
+        /* For each run anew, and paused time counts. */
+        (void) must_start(d->bus, path);
+        must_call(d->bus, path, "Pause", "");
+        end = must_wait(d->bus, path);
+        assert_string_equal(end.result, "timeout");
+        must_remove(d->bus, path);
+
+        killed.runtime_max_usec = 1;
+        killed.timeout_stop_usec = 1;
+        path = must_run(d, d->bus, "r", &killed, NULL);
+        end = must_wait(d->bus, path);
+        assert_string_equal(end.result, "timeout");
+        assert_int_equal(end.code, CLD_KILLED);
+        must_remove(d->bus, path);
+
+        early.runtime_max_usec = MS * 1000U;
+        path = must_run(d, d->bus, "r", &early, NULL);
+        end = must_wait(d->bus, path);
+        assert_string_equal(end.result, "success");
+        must_remove(d->bus, path);
+}
+
+/* A string that doubles for ever. */
+#define EAT_MEMORY "x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done"
+
+static void test_case_20_an_out_of_memory_kill_is_named(void **state) {
+        const Call call = { .command = SH(EAT_MEMORY), .memory_max = 16U << 20 };
+        const Call around = { .command = WORDS("sleep", "1000"), .memory_max = 16U << 20 };
+        _cleanup_free_ char *has = NULL;
+        Direct *d = *state;
+        const char *path;
+        End end;
+
+        assert_int_equal(
+                run_command(SH(text("grep -sw memory %s/cgroup.controllers || :", d->cgroup)), &has), 0);
+        if (!*has) {
+                (void) printf("# not applicable: memory-controller\n");
+                skip();
+        }
+        path = must_run(d, d->bus, "o", &call, NULL);
+        end = must_wait(d->bus, path);
+        assert_int_equal(end.code, CLD_KILLED);
+        assert_int_equal(end.status, SIGKILL);
+        assert_string_equal(end.result, "oom-kill");
+        must_remove(d->bus, path);
+
+        /* In an Exec the container goes on, and a later one is seen too. */
+        path = must_run(d, d->bus, "o", &around, NULL);
+        for (unsigned i = 0; i < 2; i++) {
+                _cleanup_bus_message_ sd_bus_message *reply = NULL, *ended = NULL;
+                const char *process, *result;
+                int32_t code, status;
+
+                assert_true(sd_bus_call_method(d->bus, BERTH_BUS_NAME, path, BERTH_INTERFACE_CONTAINER,
+                                               "Exec", NULL, &reply, "a{sv}", 1, "Command", "as", 3, "sh",
+                                               "-c", EAT_MEMORY) >= 0);
+                assert_true(sd_bus_message_read(reply, "o", &process) > 0);
+                assert_true(sd_bus_call_method(d->bus, BERTH_BUS_NAME, process, BERTH_INTERFACE_PROCESS,
+                                               "Wait", NULL, &ended, "") >= 0);
+                assert_true(sd_bus_message_read(ended, "iis", &code, &status, &result) > 0);
+                assert_int_equal(status, SIGKILL);
+                assert_string_equal(result, "oom-kill");
+                assert_true(is_state(d->bus, path, "running"));
+        }
+        must_call(d->bus, path, "Stop", "t", (uint64_t) 0);
+        end = must_wait(d->bus, path);
+        assert_string_equal(end.result, "timeout");
+        must_remove(d->bus, path);
+}
+
 /* ---- statistics ------------------------------------------------------------------------------------------------ */
 
 static uint64_t statistic(sd_bus *bus, const char *path, const char *name) {
@@ -477,6 +652,10 @@ int main(void) {
                 direct_test(test_calls_that_wait_for_a_thaw_are_answered),
                 direct_test(test_signal_all_reaches_every_process),
                 direct_test(test_signal_all_checks_number_and_state),
+                direct_test(test_a_container_is_found_by_any_of_its_processes),
+                direct_user_test(test_without_a_group_the_namespace_tells),
+                direct_test(test_runtime_max_stops_with_result_timeout),
+                direct_test(test_case_20_an_out_of_memory_kill_is_named),
                 direct_test(test_case_71_processor_time_never_goes_back),
                 direct_test(test_statistics_are_those_the_host_has),
         };

@@ -206,8 +206,8 @@ static void test_what_comes_later_is_not_supported(void **state) {
                 { "Network", "path:/run/netns/x" },
                 { "SeccompProfile", "/etc/p" },
         };
-        static const char *const sizes[] = { "RuntimeMaxUSec", "MemoryHigh",         "MemorySwapMax",
-                                             "CPUWeight",      "CPUQuotaPerSecUSec", "IOWeight" };
+        static const char *const sizes[] = { "MemoryHigh", "MemorySwapMax", "CPUWeight",
+                                             "CPUQuotaPerSecUSec", "IOWeight" };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 assert_refused(BERTH_ERROR_NOT_SUPPORTED, texts[i][0], 3, ROOT_AND_COMMAND, texts[i][0], "s",

@@ -55,6 +55,7 @@ static void test_defaults(void **state) {
         assert_int_equal(spec->stop_signal, SIGTERM);
         assert_int_equal(spec->timeout_start_usec, 30000000);
         assert_int_equal(spec->timeout_stop_usec, 10000000);
+        assert_int_equal(spec->runtime_max_usec, UINT64_MAX);
         assert_int_equal(spec->memory_max, UINT64_MAX);
         assert_int_equal(spec->tasks_max, UINT64_MAX);
         assert_int_equal(spec->limits_set, 0);
@@ -279,6 +280,9 @@ static void test_numbers_have_ranges(void **state) {
 
         assert_invalid(spec_set_timeout_start(spec, 0, &error), "TimeoutStartUSec");
         assert_valid(spec_set_timeout_start(spec, UINT64_MAX, &error));
+        assert_invalid(spec_set_runtime_max(spec, 0, &error), "RuntimeMaxUSec");
+        assert_valid(spec_set_runtime_max(spec, 1, &error));
+        assert_int_equal(spec->runtime_max_usec, 1);
         assert_invalid(spec_set_memory_max(spec, 0, &error), "MemoryMax");
         assert_valid(spec_set_memory_max(spec, 1, &error));
         assert_invalid(spec_set_tasks_max(spec, 0, &error), "TasksMax");
