@@ -6,6 +6,8 @@
 #include "interfaces/names.h"
 #include "service/authorize.h"
 #include "service/bus-faces.h"
+#include "service/command-lines.h"
+#include "service/manager.h"
 #include "service/spec-bus.h"
 #include "util/strv.h"
 
@@ -255,6 +257,44 @@ static int method_signal_all(sd_bus_message *message, void *userdata, sd_bus_err
         return sd_bus_reply_method_return(message, NULL);
 }
 
+static int append_processes(sd_bus_message *reply, const Members *members, char *const *lines) {
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "(us)");
+        for (size_t i = 0; r >= 0 && i < members->n; i++)
+                r = sd_bus_message_append(reply, "(us)", (uint32_t) members->pids[i], lines[i] ?: "");
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static void list_processes_done(const Members *members, char *const *lines, void *userdata) {
+        _cleanup_bus_message_ sd_bus_message *call = userdata, *reply = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_return(call, &reply);
+        if (r >= 0)
+                r = append_processes(reply, members, lines);
+        if (r >= 0)
+                r = sd_bus_message_send(reply);
+        if (r < 0)
+                (void) sd_bus_reply_method_errno(call, r, NULL);
+}
+
+static int method_list_processes(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        _cleanup_members_ Members members = {};
+        Container *container = userdata;
+        Client *client;
+        int r;
+
+        r = bus_begin(message, ACTION_WATCH, &client, error);
+        if (r < 0)
+                return r;
+        r = container_members(container, &members, error);
+        if (r < 0)
+                return r;
+        return bus_accepted(message, command_lines_read(container->manager->event, &members,
+                                                        list_processes_done, sd_bus_message_ref(message)));
+}
+
 static int method_get_statistics(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         _cleanup_bus_message_ sd_bus_message *reply = NULL;
         Statistic statistics[STATISTICS_MAX];
@@ -374,6 +414,8 @@ static const sd_bus_vtable container_vtable[] = {
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_resume,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("ListProcesses", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(us)", processes),
+                                method_list_processes, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("GetStatistics", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", statistics),
                                 method_get_statistics, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Stop", SD_BUS_ARGS("t", timeout_usec), SD_BUS_NO_RESULT, method_stop,

@@ -464,8 +464,58 @@ static void expect_found_by_pid(const Direct *d) {
         assert_null(find_by_pid(d->bus, pid));
 }
 
+/* The processes of a container: their number, and how many have this command line. */
+static size_t list_processes(sd_bus *bus, const char *path, const char *line, size_t *ret_with) {
+        _cleanup_bus_message_ sd_bus_message *reply = NULL;
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        size_t n = 0, with = 0;
+        const char *got;
+        uint32_t pid;
+
+        if (sd_bus_call_method(bus, BERTH_BUS_NAME, path, BERTH_INTERFACE_CONTAINER, "ListProcesses", &error,
+                               &reply, "") < 0)
+                fail_msg("ListProcesses: %s: %s", error.name, error.message);
+        assert_true(sd_bus_message_enter_container(reply, 'a', "(us)") >= 0);
+        for (; sd_bus_message_read(reply, "(us)", &pid, &got) > 0; n++) {
+                _cleanup_free_ char *found = find_by_pid(bus, pid);
+
+                assert_string_equal(found, path);
+                with += strcmp(got, line) == 0;
+        }
+        *ret_with = with;
+        return n;
+}
+
+static void expect_processes(const Direct *d) {
+        size_t n_fds, n, with;
+        const char *path;
+
+        /* Some things are there from the first run on. */
+        must_remove(d->bus, must_run(d, d->bus, "l", &sleeper, NULL));
+        direct_expect_idle(d);
+        n_fds = direct_count_fds(d);
+        path = must_create(d, d->bus, "l", &sleeper);
+        must_refuse(d->bus, path, "ListProcesses", BERTH_ERROR_NOT_RUNNING);
+        (void) must_start(d->bus, path);
+        n = list_processes(d->bus, path, "sleep 1000", &with);
+        assert_int_equal(n, 1);
+        assert_int_equal(with, 1);
+        for (unsigned i = 0; i < 20; i++)
+                free(must_exec_sleep(d->bus, path));
+        n = list_processes(d->bus, path, "sleep 2000", &with);
+        assert_int_equal(n, 21);
+        assert_int_equal(with, 20);
+        must_remove(d->bus, path);
+        direct_expect_idle(d);
+        direct_expect_fds(d, n_fds);
+}
+
 static void test_a_container_is_found_by_any_of_its_processes(void **state) {
         expect_found_by_pid(*state);
+}
+
+static void test_processes_are_listed_with_their_command_lines(void **state) {
+        expect_processes(*state);
 }
 
 static void test_without_a_group_the_namespace_tells(void **state) {
@@ -474,6 +524,7 @@ static void test_without_a_group_the_namespace_tells(void **state) {
         End end;
 
         expect_found_by_pid(d);
+        expect_processes(d);
         path = must_run(d, d->bus, "p", &sleeper, NULL);
         must_refuse(d->bus, path, "Pause", BERTH_ERROR_NOT_SUPPORTED);
         must_refuse(d->bus, path, "Resume", BERTH_ERROR_NOT_SUPPORTED);
@@ -496,16 +547,18 @@ static void test_runtime_max_stops_with_result_timeout(void **state) {
         const char *path;
         End end;
 
-        call.runtime_max_usec = 300000;
+        call.runtime_max_usec = 1000000;
         begin = now_usec();
         path = must_run(d, d->bus, "r", &call, NULL);
         end = must_wait(d->bus, path);
-        assert_true(now_usec() - begin >= 300000);
+        assert_true(now_usec() - begin >= 1000000);
         assert_string_equal(end.result, "timeout");
         assert_int_equal(end.code, CLD_EXITED);
         assert_int_equal(end.status, 7);
         /* For each run anew, and paused time counts. */
+        expect_file(d, "ready");
         (void) must_start(d->bus, path);
+        expect_file(d, "ready");
         must_call(d->bus, path, "Pause", "");
         end = must_wait(d->bus, path);
         assert_string_equal(end.result, "timeout");
@@ -653,6 +706,7 @@ int main(void) {
                 direct_test(test_signal_all_reaches_every_process),
                 direct_test(test_signal_all_checks_number_and_state),
                 direct_test(test_a_container_is_found_by_any_of_its_processes),
+                direct_test(test_processes_are_listed_with_their_command_lines),
                 direct_user_test(test_without_a_group_the_namespace_tells),
                 direct_test(test_runtime_max_stops_with_result_timeout),
                 direct_test(test_case_20_an_out_of_memory_kill_is_named),
