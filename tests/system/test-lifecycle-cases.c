@@ -427,6 +427,7 @@ static void test_the_group_of_a_killed_service_is_removed(void **state) {
                 return;
         /* Numbers end before this one. */
         stale = text("%.*s/berth-2147483647", (int) (strrchr(d->cgroup, '/') - d->cgroup), d->cgroup);
+        assert_non_null(stale);
         assert_int_equal(mkdir(stale, 0755), 0);
         assert_int_equal(mkdir(text("%s/inner", stale), 0755), 0);
         command[3] = d->root;
