@@ -40,11 +40,24 @@ static void on_frozen(bool frozen, void *userdata) {
         }
 }
 
+/* The group is the container's alone: its scope, or the one that we made. What is written to its files hits all in it, so
+ * nothing else is ever taken for it, whatever a process of the container's was found in. */
+static bool is_own_group(const Container *container) {
+        const char *last;
+
+        if (!container->control_group)
+                return false;
+        if (container->cgroup)
+                return strcmp(container->control_group, cgroup_path(container->cgroup)) == 0;
+        last = strrchr(container->control_group, '/');
+        return container->manager->scopes && last && strcmp(last + 1, container->unit) == 0;
+}
+
 void container_open_control(Container *container) {
         int r;
 
         /* Without a group of its own it is in the service's. */
-        if (!container->control_group || (!container->cgroup && !container->manager->scopes))
+        if (!is_own_group(container))
                 return;
         container->control = cgroup_control_free(container->control);
         r = cgroup_control_new(container->manager->event, container->control_group, on_frozen, container,
