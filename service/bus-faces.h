@@ -38,8 +38,8 @@ void process_bus_wait_done(Process *process, const sd_bus_error *error, void *us
 /* The object path of a container, malloced. */
 int container_bus_path(const Container *container, char **ret);
 
-/* Appends `a{sh} stdio` to the reply to a start: the terminal's master where there is one, which is the client's alone
- * afterwards. */
+/* Appends `a{sh} stdio` to the reply to a start: the terminal's master and the other ends of pipes, which are the
+ * client's alone afterwards. */
 int process_bus_append_stdio(sd_bus_message *reply, Process *process);
 
 /* Answers a call that waited with an error. */

@@ -20,12 +20,21 @@ void bus_reply_error(sd_bus_message *call, const sd_bus_error *error) {
 }
 
 int process_bus_append_stdio(sd_bus_message *reply, Process *process) {
+        static const char *const names[] = { "stdin", "stdout", "stderr" };
         _cleanup_fd_ int master = process_take_master(process);
+        int r;
 
-        /* sd-bus sends a duplicate; ours is closed here. */
-        if (master < 0)
-                return sd_bus_message_append(reply, "a{sh}", 0);
-        return sd_bus_message_append(reply, "a{sh}", 1, "terminal", master);
+        r = sd_bus_message_open_container(reply, 'a', "{sh}");
+        /* sd-bus sends duplicates; ours are closed here. */
+        if (r >= 0 && master >= 0)
+                r = sd_bus_message_append(reply, "{sh}", "terminal", master);
+        for (unsigned i = 0; i < ELEMENTSOF(names); i++) {
+                _cleanup_fd_ int fd = process_take_stream(process, i);
+
+                if (r >= 0 && fd >= 0)
+                        r = sd_bus_message_append(reply, "{sh}", names[i], fd);
+        }
+        return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
 /* ---- calls that are answered later ----------------------------------------------------------------------------- */

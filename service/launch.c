@@ -294,7 +294,7 @@ static int make_report(LaunchReport **ret_report) {
 /* Queues the hello with all descriptors on berthd's end: the child finds it when it is born. */
 static int send_hello(int socket, const LaunchParameters *p, int plan, int report) {
         int fds[_LAUNCH_FD_MAX];
-        LaunchHello hello = {};
+        LaunchHello hello = { .own_stdio = p->own_stdio };
 
 #define PASS(kind, fd)                            \
         if ((fd) >= 0) {                          \

@@ -34,12 +34,17 @@ static int read_on_disconnect(sd_bus_message *message, const DictKey *key, void 
         return 0;
 }
 
-static int read_stdio_word(const DictKey *key, const char *text, sd_bus_error *error) {
+static int read_stdio_word(const DictKey *key, const char *text, StreamKind *ret, sd_bus_error *error) {
         if (strcmp(text, "null") == 0)
-                return 0;
-        if (strcmp(text, "pipe") == 0 || (strcmp(text, "journal") == 0 && key->offset > 0))
+                *ret = STREAM_NULL;
+        else if (strcmp(text, "pipe") == 0)
+                *ret = STREAM_PIPE;
+        else if (strcmp(text, "journal") == 0 && key->offset > 0)
                 return not_supported(error, "%s=%s is not supported by this version.", key->name, text);
-        return invalid_args(error, "%s: %s is neither null nor a descriptor.", key->name, QUOTE(text));
+        else
+                return invalid_args(error, "%s: %s is neither null, pipe nor a descriptor.", key->name,
+                                    QUOTE(text));
+        return 0;
 }
 
 /* key->offset is the number of the stream. */
@@ -56,7 +61,7 @@ static int read_stdio(sd_bus_message *message, const DictKey *key, void *target,
                 r = sd_bus_message_read_basic(message, 's', &text);
                 if (r < 0)
                         return r;
-                r = read_stdio_word(key, text, error);
+                r = read_stdio_word(key, text, &reader->options.streams[key->offset], error);
                 if (r < 0)
                         return r;
         } else {
@@ -70,8 +75,8 @@ static int read_stdio(sd_bus_message *message, const DictKey *key, void *target,
                 if (fd < 0)
                         return fd;
                 reader->options.stdio[key->offset] = fd;
+                reader->options.streams[key->offset] = STREAM_DESCRIPTOR;
         }
-        reader->given[key->offset] = true;
         return 0;
 }
 
@@ -122,13 +127,15 @@ DictTable options_bus_table(OptionsReader *reader) {
 int options_bus_finish(OptionsReader *reader, StartOptions *ret) {
         StartOptions *options = &reader->options;
 
-        /* Error follows output. */
-        if (reader->given[1] && !reader->given[2] && options->stdio[1] >= 0) {
+        for (size_t i = 0; i < ELEMENTSOF(options->streams); i++)
+                options->stdio_given |= options->streams[i] != STREAM_DEFAULT;
+        /* Error follows output; into the same pipe, if it is one (streams.c). */
+        if (options->streams[1] == STREAM_DESCRIPTOR && options->streams[2] == STREAM_DEFAULT) {
                 options->stdio[2] = fd_dup(options->stdio[1]);
                 if (options->stdio[2] < 0)
                         return options->stdio[2];
+                options->streams[2] = STREAM_DESCRIPTOR;
         }
-        options->stdio_given = reader->given[0] || reader->given[1] || reader->given[2];
         *ret = options_take(options);
         return 0;
 }

@@ -7,7 +7,6 @@
 
 typedef struct OptionsReader {
         StartOptions options;
-        bool given[3]; /* Standard* */
 } OptionsReader;
 
 #define OPTIONS_READER_INIT \

@@ -23,11 +23,20 @@ typedef enum OnDisconnect {
 const char *on_disconnect_to_string(OnDisconnect value);
 OnDisconnect on_disconnect_from_string(const char *text);
 
+/* What a standard stream is to be. */
+typedef enum StreamKind {
+        STREAM_DEFAULT, /* not given */
+        STREAM_NULL,
+        STREAM_PIPE, /* the client gets the other end */
+        STREAM_DESCRIPTOR,
+} StreamKind;
+
 typedef struct StartOptions {
         uint16_t rows, columns, x_pixels, y_pixels; /* rows or columns 0: not given */
         OnDisconnect on_disconnect;
-        bool stdio_given; /* one of Standard* was */
-        int stdio[3];     /* owned: a descriptor of the client's, or -EBADF for null */
+        bool stdio_given;      /* one of Standard* was */
+        StreamKind streams[3]; /* error's is output's where it was not given */
+        int stdio[3];          /* owned: the program's descriptor, -EBADF where there is none (yet) */
 } StartOptions;
 
 #define START_OPTIONS_INIT                          \

@@ -17,5 +17,8 @@ int process_watch(Process *process, pid_t pid, int pidfd);
 /* Kills and reaps what still runs. */
 void process_kill(Process *process);
 
+/* Closes the client's ends of pipes that nobody took. */
+void process_close_streams(Process *process);
+
 /* Lets go of what one run had: terminal, options, starter. */
 void process_end_run(Process *process);

@@ -8,6 +8,7 @@
 #include "interfaces/names.h"
 #include "service/process-internal.h"
 #include "service/process.h"
+#include "service/streams.h"
 #include "util/fd.h"
 
 int process_set_failure(Process *process, LaunchStage stage, int error, const char *detail,
@@ -81,6 +82,7 @@ static void on_running(Process *process, const LaunchResult *result) {
         process_answer(process, PROCESS_PENDING_START, NULL);
         /* Nobody took it: then nobody holds it, and the program hears a hang-up. */
         (void) fd_close(process_take_master(process));
+        process_close_streams(process);
 }
 
 static void on_launch_done(Launch *launch, const LaunchResult *result, void *userdata) {
@@ -169,17 +171,21 @@ int process_prepare_start(Process *process, const Spec *spec, StartOptions *opti
 }
 
 int process_launch(Process *process, ProcessLaunch *launch, sd_bus_error *error) {
-        const StartOptions *options = &process->options;
+        StartOptions *options = &process->options;
         LaunchParameters parameters;
         int r;
 
         process->terminal = TAKE_PTR(launch->terminal);
+        r = streams_open(options, process->stdio);
+        if (r < 0)
+                return process_set_failure(process, LAUNCH_STAGE_TERMINAL, r, "pipe", error);
         parameters = (LaunchParameters) {
                 .plan = launch->plan,
                 .plan_size = launch->plan_size,
                 .cgroup = launch->cgroup,
                 .enter = launch->enter,
                 .stdio = { options->stdio[0], options->stdio[1], options->stdio[2] },
+                .own_stdio = streams_own(options),
                 .devpts = launch->devpts,
                 .tty = process->terminal ? terminal_slave(process->terminal) : -EBADF,
                 .map = launch->map,

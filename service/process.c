@@ -71,6 +71,8 @@ int process_new(sd_event *event, const char *name, const ProcessHandler *handler
         process->handler = handler;
         process->owner = owner;
         process->pidfd = -EBADF;
+        for (unsigned i = 0; i < ELEMENTSOF(process->stdio); i++)
+                process->stdio[i] = -EBADF;
         process->options = (StartOptions) START_OPTIONS_INIT;
         TAILQ_INIT(&process->pending);
         process->name = strdup(name);
@@ -100,6 +102,7 @@ Process *process_unref(Process *process) {
         (void) terminal_free(process->terminal);
         (void) client_unref(process->starter);
         options_done(&process->options);
+        process_close_streams(process);
         sd_bus_error_free(&process->failure);
         (void) sd_event_unref(process->event);
         free(process->name);
@@ -206,6 +209,7 @@ void process_end_run(Process *process) {
         process->terminal = terminal_free(process->terminal);
         process->starter = client_unref(process->starter);
         options_done(&process->options);
+        process_close_streams(process);
         process->pid = 0;
 }
 
@@ -290,6 +294,15 @@ TerminalSize process_size(const Process *process) {
 
 int process_take_master(Process *process) {
         return process->terminal ? terminal_take_master(process->terminal) : -EBADF;
+}
+
+int process_take_stream(Process *process, unsigned stream) {
+        return TAKE_FD(process->stdio[stream]);
+}
+
+void process_close_streams(Process *process) {
+        for (unsigned i = 0; i < ELEMENTSOF(process->stdio); i++)
+                process->stdio[i] = fd_close(process->stdio[i]);
 }
 
 /* The numbers of /proc/<pid>/stat behind the command, which may hold anything: so counted from its closing parenthesis. */

@@ -102,6 +102,7 @@ struct Process {
         pid_t pid; /* 0: none */
         int pidfd; /* owned */
         sd_event_source *exit_source;
+        int stdio[3];             /* owned: the client's ends of pipes until the start is answered, or -EBADF */
         Terminal *terminal;       /* owned, or NULL */
         TerminalSize wanted_size; /* stored by Resize before a start; rows 0: none */
 
@@ -183,6 +184,9 @@ TerminalSize process_size(const Process *process);
 
 /* The master for the reply to a start: the caller's, or -EBADF. */
 int process_take_master(Process *process);
+
+/* The client's end of the pipe of a standard stream, for the reply to a start: the caller's, or -EBADF. */
+int process_take_stream(Process *process, unsigned stream);
 
 /* The foreground process group of its terminal as proc(5) tells (tpgid), 0 without one. */
 pid_t process_foreground(const Process *process);

@@ -31,6 +31,7 @@ static void receive_hello(Child *child) {
         r = channel_receive(child->socket, &hello, sizeof(hello), fds, &n_fds);
         if (r != 1 || hello.n_fds != n_fds || n_fds > _LAUNCH_FD_MAX)
                 end_unheard();
+        child->own_stdio = hello.own_stdio;
         for (unsigned i = 0; i < n_fds; i++) {
                 if (hello.role[i] >= _LAUNCH_FD_MAX || child->fds[hello.role[i]] >= 0)
                         end_unheard();

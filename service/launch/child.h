@@ -14,6 +14,7 @@ typedef struct Child {
         LaunchPlan *plan;
         LaunchReport *report;
         int fds[_LAUNCH_FD_MAX]; /* by role */
+        uint32_t own_stdio;      /* bit n: the user is to own standard stream n */
         uint32_t gates;          /* bit n: LaunchGate n has been opened */
         int root;                /* the container's root, attached in this mount namespace */
         int tty;                 /* the slave of the terminal */

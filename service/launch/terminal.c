@@ -71,6 +71,20 @@ int terminal_own(Child *child) {
         return r < 0 ? report_detail(child->report, r, "terminal") : 0;
 }
 
+/* So that the user can open /dev/stdout and its like again. */
+static int own_streams(const Child *child) {
+        for (int i = 0; i < 3; i++) {
+                int fd = child->fds[LAUNCH_FD_STDIN + i], r;
+
+                if (!(child->own_stdio & 1U << i))
+                        continue;
+                r = fd < 0 ? -EBADF : sys_fchown(fd, child->user->uid, child->user->gid);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 int terminal_take(Child *child) {
         bool terminal = child->plan->flags & LAUNCH_PLAN_TERMINAL;
         int r;
@@ -83,6 +97,9 @@ int terminal_take(Child *child) {
                 if (r < 0)
                         return report_detail(child->report, r, "terminal");
         }
+        r = own_streams(child);
+        if (r < 0)
+                return report_detail(child->report, r, "owner of a pipe");
         for (int i = 0; i < 3; i++) {
                 r = sys_dup3(terminal ? child->tty : child->fds[LAUNCH_FD_STDIN + i], i, 0);
                 if (r < 0)

@@ -128,6 +128,18 @@ static void append_option_entries(sd_bus_message *m, const Call *call) {
         for (size_t i = 0; call->stdio && i < 3; i++)
                 if (call->stdio[i] >= 0)
                         append(m, "{sv}", streams[i], "h", call->stdio[i]);
+        for (size_t i = 0; call->streams && i < 3; i++)
+                append_text(m, streams[i], call->streams[i]);
+        if (call->numbered) {
+                assert_true(sd_bus_message_open_container(m, 'e', "sv") >= 0);
+                append(m, "s", "FileDescriptors");
+                assert_true(sd_bus_message_open_container(m, 'v', "a(uh)") >= 0);
+                assert_true(sd_bus_message_open_container(m, 'a', "(uh)") >= 0);
+                for (const int *n = call->numbered; *n >= 0; n += 2)
+                        append(m, "(uh)", (uint32_t) n[0], n[1]);
+                for (size_t i = 0; i < 3; i++)
+                        assert_true(sd_bus_message_close_container(m) >= 0);
+        }
 }
 
 static void append_options(sd_bus_message *m, const Call *call) {
@@ -221,6 +233,43 @@ const char *must_run(const Direct *d, sd_bus *bus, const char *name, const Call 
         if (ret_master)
                 assert_int_equal(*ret_master >= 0, call->terminal);
         return keep_path(path);
+}
+
+/* Sends a call whose reply is `oa{sh}`, keeps the path and duplicates of the descriptors. */
+static const char *call_piped(sd_bus *bus, sd_bus_message *m, int ret_ends[3]) {
+        static const char *const names[] = { "stdin", "stdout", "stderr" };
+        _cleanup_bus_message_ sd_bus_message *reply = NULL;
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        const char *path, *key;
+        int fd;
+
+        if (sd_bus_call(bus, m, 0, &error, &reply) < 0)
+                fail_msg("%s: %s", error.name, error.message);
+        ret_ends[0] = ret_ends[1] = ret_ends[2] = -EBADF;
+        assert_true(sd_bus_message_read(reply, "o", &path) >= 0);
+        assert_true(sd_bus_message_enter_container(reply, 'a', "{sh}") >= 0);
+        while (sd_bus_message_read(reply, "{sh}", &key, &fd) > 0) {
+                size_t i = 0;
+
+                while (i < 3 && strcmp(names[i], key) != 0)
+                        i++;
+                assert_true(i < 3);
+                ret_ends[i] = fd_dup(fd);
+                assert_true(ret_ends[i] >= 0);
+        }
+        return keep_path(path);
+}
+
+const char *must_run_piped(const Direct *d, sd_bus *bus, const char *name, const Call *call, int ret_ends[3]) {
+        _cleanup_bus_message_ sd_bus_message *m = call_new(d, bus, "RunContainer", name, call);
+
+        return call_piped(bus, m, ret_ends);
+}
+
+const char *must_exec_piped(sd_bus *bus, const char *container, const Call *call, int ret_ends[3]) {
+        _cleanup_bus_message_ sd_bus_message *m = exec_new(bus, container, call);
+
+        return call_piped(bus, m, ret_ends);
 }
 
 const char *must_fail(const Direct *d, sd_bus *bus, const char *name, const Call *call,

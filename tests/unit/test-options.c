@@ -8,6 +8,7 @@
 #include "interfaces/names.h"
 #include "service/options.h"
 #include "service/spec-bus.h"
+#include "service/streams.h"
 
 static sd_bus *bus;
 static int peer = -EBADF;
@@ -157,12 +158,61 @@ static void test_refusals_name_the_key_and_leak_nothing(void **state) {
         assert_refused(BERTH_ERROR_INVALID_ARGS, "StandardInput", 2, "StandardOutput", "h", fd,
                        "StandardInput", "s", "tty");
         assert_refused(BERTH_ERROR_INVALID_ARGS, "StandardInput", 1, "StandardInput", "s", "journal");
-        assert_refused(BERTH_ERROR_NOT_SUPPORTED, "StandardInput=pipe", 1, "StandardInput", "s", "pipe");
         assert_refused(BERTH_ERROR_NOT_SUPPORTED, "StandardError=journal", 1, "StandardError", "s",
                        "journal");
         assert_refused(BERTH_ERROR_NOT_SUPPORTED, "Lease", 2, "StandardOutput", "h", fd, "Lease", "b", 1);
         assert_refused(BERTH_ERROR_NOT_SUPPORTED, "FileDescriptors", 1, "FileDescriptors", "a(uh)", 1, 3,
                        fd);
+}
+
+static int open_streams(StartOptions *options, int *ends, const char *types, ...) {
+        _cleanup_bus_message_ sd_bus_message *m = test_message_new(bus);
+        va_list ap;
+
+        va_start(ap, types);
+        assert_true(sd_bus_message_appendv(m, types, ap) >= 0);
+        va_end(ap);
+        test_message_seal(m);
+        assert_int_equal(options_bus_read(m, options, NULL), 0);
+        return streams_open(options, ends);
+}
+
+static void close_all(int *ends) {
+        for (size_t i = 0; i < 3; i++)
+                ends[i] = fd_close(ends[i]);
+}
+
+/* The pipe of output is error's too, unless error has one of its own; input's goes the other way. */
+static void test_pipes(void **state) {
+        _cleanup_options_ StartOptions one = START_OPTIONS_INIT, two = START_OPTIONS_INIT;
+        int ends[3] = { -EBADF, -EBADF, -EBADF };
+        char byte = 0;
+
+        assert_int_equal(open_streams(&one, ends, "a{sv}", 2, "StandardOutput", "s", "pipe", "StandardInput", "s",
+                                      "pipe"),
+                         0);
+        assert_int_equal(streams_own(&one), 7);
+        assert_int_equal(ends[2], -EBADF);
+        same_file(one.stdio[1], one.stdio[2]);
+        same_file(one.stdio[1], ends[1]);
+        assert_int_equal(write(one.stdio[2], "x", 1), 1);
+        assert_int_equal(read(ends[1], &byte, 1), 1);
+        assert_int_equal(write(ends[0], "y", 1), 1);
+        assert_int_equal(read(one.stdio[0], &byte, 1), 1);
+        assert_int_equal(byte, 'y');
+        for (size_t i = 0; i < 2; i++)
+                assert_int_equal(fcntl(ends[i], F_GETFD), FD_CLOEXEC);
+        close_all(ends);
+
+        assert_int_equal(open_streams(&two, ends, "a{sv}", 2, "StandardOutput", "s", "pipe", "StandardError", "s",
+                                      "pipe"),
+                         0);
+        assert_int_equal(streams_own(&two), 6);
+        assert_int_equal(ends[0], -EBADF);
+        assert_int_equal(write(two.stdio[2], "z", 1), 1);
+        assert_int_equal(read(ends[2], &byte, 1), 1);
+        assert_int_equal(byte, 'z');
+        close_all(ends);
 }
 
 /* a{sv} with StandardInput=<handle>, in the byte order of this machine. */
@@ -253,6 +303,7 @@ int main(void) {
                 cmocka_unit_test(test_descriptors_outlive_the_message),
                 cmocka_unit_test(test_error_follows_output_only_where_it_is_not_given),
                 cmocka_unit_test(test_refusals_name_the_key_and_leak_nothing),
+                cmocka_unit_test(test_pipes),
                 cmocka_unit_test(test_handle_without_a_descriptor),
                 cmocka_unit_test(test_taken_options_leave_nothing_behind),
                 cmocka_unit_test(test_options_against_the_spec),
