@@ -293,7 +293,7 @@ static int make_report(LaunchReport **ret_report) {
 
 /* Queues the hello with all descriptors on berthd's end: the child finds it when it is born. */
 static int send_hello(int socket, const LaunchParameters *p, int plan, int report) {
-        int fds[_LAUNCH_FD_MAX];
+        int fds[LAUNCH_HELLO_FDS_MAX];
         LaunchHello hello = { .own_stdio = p->own_stdio };
 
 #define PASS(kind, fd)                            \
@@ -309,6 +309,8 @@ static int send_hello(int socket, const LaunchParameters *p, int plan, int repor
         PASS(LAUNCH_FD_DEVPTS, p->devpts);
         PASS(LAUNCH_FD_TTY, p->tty);
         PASS(LAUNCH_FD_INIT, p->enter);
+        for (size_t i = 0; i < p->n_numbered; i++)
+                PASS(LAUNCH_FD_NUMBERED + p->numbered[i].number, p->numbered[i].fd);
 #undef PASS
         return fd_send(socket, &hello, sizeof(hello), fds, hello.n_fds);
 }

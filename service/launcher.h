@@ -52,12 +52,20 @@ typedef struct LaunchHandler {
         void (*done)(Launch *launch, const LaunchResult *result, void *userdata);
 } LaunchHandler;
 
+/* A descriptor by the number that the program shall find it under: 3 to LAUNCH_NUMBER_MAX, each once. */
+typedef struct NumberedFd {
+        unsigned number;
+        int fd;
+} NumberedFd;
+
 typedef struct LaunchParameters {
         const void *plan; /* borrowed for the call */
         size_t plan_size;
         int cgroup; /* borrowed: cloned into it; -EBADF: none */
         int enter; /* borrowed: the pidfd of a container's init, to run in that container; -EBADF: a new one */
         int stdio[3];          /* borrowed; -EBADF: the null device */
+        const NumberedFd *numbered; /* borrowed, LAUNCH_NUMBERED_MAX at most */
+        size_t n_numbered;
         unsigned own_stdio;    /* bit n: stdio[n] is a pipe of the service's, to be given to the program's user */
         int devpts, tty;       /* borrowed; -EBADF: none */
         const UserMap *map;    /* borrowed for the call; NULL: no user namespace is made */

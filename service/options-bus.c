@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <stdlib.h>
 #include <string.h>
 
 #include "interfaces/names.h"
@@ -89,17 +90,45 @@ static int read_lease(sd_bus_message *message, const DictKey *key, void *target,
         return value ? not_supported(error, "Lease is not supported by this version.") : 0;
 }
 
+static int add_descriptor(StartOptions *options, uint32_t number, int fd, sd_bus_error *error) {
+        NumberedFd *list;
+
+        if (number < 3 || number > LAUNCH_NUMBER_MAX)
+                return invalid_args(error, "FileDescriptors: %u is out of range (3 to %u).", number,
+                                    LAUNCH_NUMBER_MAX);
+        for (size_t i = 0; i < options->n_numbered; i++)
+                if (options->numbered[i].number == number)
+                        return invalid_args(error, "FileDescriptors: %u is given twice.", number);
+        if (options->n_numbered >= LAUNCH_NUMBERED_MAX)
+                return invalid_args(error, "FileDescriptors: more than %u.", LAUNCH_NUMBERED_MAX);
+        list = reallocarray(options->numbered, options->n_numbered + 1, sizeof(*list));
+        if (!list)
+                return -ENOMEM;
+        options->numbered = list;
+        fd = fd_dup(fd);
+        if (fd < 0)
+                return fd;
+        list[options->n_numbered++] = (NumberedFd) { number, fd };
+        return 0;
+}
+
 static int read_descriptors(sd_bus_message *message, const DictKey *key, void *target, sd_bus_error *error) {
-        int r;
+        OptionsReader *reader = target;
+        uint32_t number;
+        int fd, r;
 
         r = sd_bus_message_enter_container(message, 'a', "(uh)");
         if (r < 0)
                 return r;
-        r = sd_bus_message_at_end(message, false);
+        while ((r = sd_bus_message_read(message, "(uh)", &number, &fd)) > 0) {
+                r = add_descriptor(&reader->options, number, fd, error);
+                if (r < 0)
+                        return r;
+        }
+        if (r == -EBADMSG)
+                return invalid_args(error, "FileDescriptors: the message has no such descriptor.");
         if (r < 0)
                 return r;
-        if (r == 0)
-                return not_supported(error, "FileDescriptors is not supported by this version.");
         return sd_bus_message_exit_container(message);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "interfaces/names.h"
@@ -25,6 +26,11 @@ OnDisconnect on_disconnect_from_string(const char *text) {
 void options_done(StartOptions *options) {
         for (size_t i = 0; i < ELEMENTSOF(options->stdio); i++)
                 options->stdio[i] = fd_close(options->stdio[i]);
+        for (size_t i = 0; i < options->n_numbered; i++)
+                (void) fd_close(options->numbered[i].fd);
+        free(options->numbered);
+        options->numbered = NULL;
+        options->n_numbered = 0;
 }
 
 StartOptions options_take(StartOptions *from) {

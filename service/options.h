@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <systemd/sd-bus.h>
 
+#include "service/launcher.h"
 #include "service/spec.h"
 #include "util/cleanup.h"
 
@@ -36,7 +37,9 @@ typedef struct StartOptions {
         OnDisconnect on_disconnect;
         bool stdio_given;      /* one of Standard* was */
         StreamKind streams[3]; /* error's is output's where it was not given */
-        int stdio[3];          /* owned: the program's descriptor, -EBADF where there is none (yet) */
+        NumberedFd *numbered;  /* owned, and the descriptors in it */
+        size_t n_numbered;
+        int stdio[3]; /* owned: the program's descriptor, -EBADF where there is none (yet) */
 } StartOptions;
 
 #define START_OPTIONS_INIT                          \

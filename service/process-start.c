@@ -186,6 +186,8 @@ int process_launch(Process *process, ProcessLaunch *launch, sd_bus_error *error)
                 .enter = launch->enter,
                 .stdio = { options->stdio[0], options->stdio[1], options->stdio[2] },
                 .own_stdio = streams_own(options),
+                .numbered = options->numbered,
+                .n_numbered = options->n_numbered,
                 .devpts = launch->devpts,
                 .tty = process->terminal ? terminal_slave(process->terminal) : -EBADF,
                 .map = launch->map,

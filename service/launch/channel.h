@@ -4,7 +4,9 @@
 
 #include <stddef.h>
 
-#define CHANNEL_FDS_MAX 8
+#include "service/launch/message.h"
+
+#define CHANNEL_FDS_MAX LAUNCH_HELLO_FDS_MAX
 
 /* Receives one message of exactly size bytes and up to CHANNEL_FDS_MAX descriptors, CLOEXEC, into fds. 1,
  * 0 at the end of file, or negative errno: -EPROTO for a message of another size or with more

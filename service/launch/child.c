@@ -3,6 +3,7 @@
 
 #include "service/launch/channel.h"
 #include "service/launch/credentials.h"
+#include "service/launch/descriptors.h"
 #include "service/launch/exec.h"
 #include "service/launch/limits.h"
 #include "service/launch/mount.h"
@@ -25,14 +26,18 @@ static void receive_hello(Child *child) {
         LaunchHello hello;
         size_t n_fds;
 
-        _Static_assert((int) _LAUNCH_FD_MAX <= CHANNEL_FDS_MAX, "a hello carries every role");
         for (unsigned i = 0; i < _LAUNCH_FD_MAX; i++)
                 child->fds[i] = -EBADF;
         r = channel_receive(child->socket, &hello, sizeof(hello), fds, &n_fds);
-        if (r != 1 || hello.n_fds != n_fds || n_fds > _LAUNCH_FD_MAX)
+        if (r != 1 || hello.n_fds != n_fds || n_fds > LAUNCH_HELLO_FDS_MAX)
                 end_unheard();
         child->own_stdio = hello.own_stdio;
         for (unsigned i = 0; i < n_fds; i++) {
+                if (hello.role[i] >= LAUNCH_FD_NUMBERED) {
+                        if (descriptors_add(child, hello.role[i] - LAUNCH_FD_NUMBERED, fds[i]) < 0)
+                                end_unheard();
+                        continue;
+                }
                 if (hello.role[i] >= _LAUNCH_FD_MAX || child->fds[hello.role[i]] >= 0)
                         end_unheard();
                 child->fds[hello.role[i]] = fds[i];
@@ -187,6 +192,9 @@ static int become_user(Child *child) {
         r = terminal_own(child);
         if (r < 0)
                 return r;
+        r = descriptors_place(child);
+        if (r < 0)
+                return r;
         report_stage(child->report, LAUNCH_STAGE_LIMITS);
         r = limits_set(child);
         if (r < 0)
@@ -219,6 +227,9 @@ static int become_leader(Child *child) {
         r = sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         if (r < 0)
                 return report_detail(child->report, r, "close_range");
+        r = descriptors_pass(child);
+        if (r < 0)
+                return r;
         return sys_sigmask(0);
 }
 

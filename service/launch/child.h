@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "service/launch/message.h"
@@ -14,6 +15,11 @@ typedef struct Child {
         LaunchPlan *plan;
         LaunchReport *report;
         int fds[_LAUNCH_FD_MAX]; /* by role */
+        size_t n_numbered;
+        struct {
+                unsigned number;
+                int fd;
+        } numbered[LAUNCH_NUMBERED_MAX]; /* descriptors of the client's, by the number they shall have */
         uint32_t own_stdio;      /* bit n: the user is to own standard stream n */
         uint32_t gates;          /* bit n: LaunchGate n has been opened */
         int root;                /* the container's root, attached in this mount namespace */

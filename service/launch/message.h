@@ -58,6 +58,11 @@ typedef struct LaunchRequest {
         uint32_t flags;       /* LAUNCH_REQUEST_* */
 } LaunchRequest;
 
+/* Descriptors beside the standard ones that a program can be given, and their highest number: one below what a process
+ * may have by default, so that its own limit is not what decides. */
+#define LAUNCH_NUMBERED_MAX 200U
+#define LAUNCH_NUMBER_MAX 1023U
+
 typedef enum LaunchReplyKind {
         LAUNCH_REPLY_CHILD, /* the process that will be the program, or the error */
         LAUNCH_REPLY_STEP,  /* with ENTER: a process that only goes between, for berthd to reap */
@@ -83,13 +88,16 @@ typedef enum LaunchFd {
         LAUNCH_FD_TTY,    /* the slave of the terminal, opened through TIOCGPTPEER, O_NOCTTY */
         LAUNCH_FD_INIT,   /* with LAUNCH_PLAN_ENTER: the pidfd of the container's init */
         _LAUNCH_FD_MAX,
+        LAUNCH_FD_NUMBERED = 1 << 16, /* plus the number that it is to have in the program, 3 or more */
 } LaunchFd;
+
+#define LAUNCH_HELLO_FDS_MAX (_LAUNCH_FD_MAX + LAUNCH_NUMBERED_MAX)
 
 /* The first message on the child's socket: role[i] tells what the i-th descriptor is. */
 typedef struct LaunchHello {
         uint32_t n_fds;
         uint32_t own_stdio; /* bit n: standard stream n is a pipe made for the program, whose user is to own it */
-        uint32_t role[_LAUNCH_FD_MAX];
+        uint32_t role[LAUNCH_HELLO_FDS_MAX];
 } LaunchHello;
 
 /* berthd → child: each is sent once. A gate that the plan does not have is not waited for. */

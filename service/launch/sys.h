@@ -153,6 +153,10 @@ static inline int sys_dup3(int from, int to, int flags) {
         return (int) SYS(__NR_dup3, from, to, flags);
 }
 
+static inline int sys_fcntl(int fd, int command, unsigned long argument) {
+        return (int) SYS(__NR_fcntl, fd, command, argument);
+}
+
 static inline int sys_ioctl(int fd, unsigned long request, unsigned long argument) {
         return (int) SYS(__NR_ioctl, fd, request, argument);
 }

@@ -141,6 +141,47 @@ static void test_exactly_three_descriptors(void **state) {
         close_ends(ends);
 }
 
+/* Numbers that the launching process uses itself, low ones and the last, in an order that would let one overwrite the
+ * other; nothing but them is open in the program. */
+static void test_descriptors_come_under_their_numbers(void **state) {
+        static const unsigned numbers[] = { 5, 3, 4, 9, 8, 7, 6, 10, 12, 11, 100, 1023 };
+        enum { N = sizeof(numbers) / sizeof(numbers[0]) };
+        const Call init = { .command = WORDS("sleep", "1000") };
+        int list[2 * N + 1], own[N], ends[3];
+        Direct *d = *state;
+        const char *container = must_run(d, d->bus, "numbers", &init, NULL);
+
+        for (unsigned i = 0; i < N; i++) {
+                own[i] = fd_sealed_memory("number", text("%u\n", numbers[i]),
+                                          strlen(text("%u\n", numbers[i])));
+                assert_true(own[i] >= 0);
+                list[2 * i] = (int) numbers[i];
+                list[2 * i + 1] = own[i];
+        }
+        list[2 * N] = -1;
+        for (unsigned exec = 0; exec < 2; exec++) {
+                const Call call = {
+                        .command = SH("cd /proc/self/fd; for i in *; do test $i -gt 2 -a -e $i && echo $i: "
+                                      "$(cat $i); done"),
+                        .auto_remove = !exec,
+                        .streams = PIPES(0, 1, 0),
+                        .numbered = list,
+                };
+                _cleanup_free_ char *output = NULL;
+
+                (void) (exec ? must_exec_piped(d->bus, container, &call, ends)
+                             : must_run_piped(d, d->bus, "new", &call, ends));
+                output = read_to_end(ends[1], MS);
+                close_ends(ends);
+                for (unsigned i = 0; i < N; i++)
+                        if (!strstr(output, text("%u: %u\n", numbers[i], numbers[i])))
+                                fail_msg("%u is not there: %s", numbers[i], output);
+                assert_null(strstr(output, "13:"));
+        }
+        for (unsigned i = 0; i < N; i++)
+                (void) close(own[i]);
+}
+
 static void test_a_background_job_delays_no_end(void **state) {
         const Call init = { .command = WORDS("sleep", "1000") };
         const Call call = { .command = SH("sleep 1000 & echo gone"), .streams = PIPES(0, 1, 0) };
@@ -189,6 +230,7 @@ int main(void) {
                 direct_test(test_error_shares_the_pipe_unless_it_has_its_own),
                 direct_test(test_the_user_owns_the_pipes_and_can_open_them_again),
                 direct_test(test_exactly_three_descriptors),
+                direct_test(test_descriptors_come_under_their_numbers),
                 direct_test(test_a_background_job_delays_no_end),
                 direct_test(test_failed_starts_keep_no_pipe),
                 direct_user_test(test_pipes_of_an_ordinary_user),

@@ -161,8 +161,36 @@ static void test_refusals_name_the_key_and_leak_nothing(void **state) {
         assert_refused(BERTH_ERROR_NOT_SUPPORTED, "StandardError=journal", 1, "StandardError", "s",
                        "journal");
         assert_refused(BERTH_ERROR_NOT_SUPPORTED, "Lease", 2, "StandardOutput", "h", fd, "Lease", "b", 1);
-        assert_refused(BERTH_ERROR_NOT_SUPPORTED, "FileDescriptors", 1, "FileDescriptors", "a(uh)", 1, 3,
-                       fd);
+        assert_refused(BERTH_ERROR_INVALID_ARGS, "FileDescriptors: 2 is", 1, "FileDescriptors", "a(uh)", 2,
+                       3, fd, 2, fd);
+        assert_refused(BERTH_ERROR_INVALID_ARGS, "FileDescriptors: 1024 is", 1, "FileDescriptors", "a(uh)",
+                       1, 1024, fd);
+        assert_refused(BERTH_ERROR_INVALID_ARGS, "FileDescriptors: 5 is given twice", 1, "FileDescriptors",
+                       "a(uh)", 3, 5, fd, 4, fd, 5, fd);
+}
+
+static void test_numbered_descriptors(void **state) {
+        _cleanup_bus_message_ sd_bus_message *m = test_message_new(bus);
+        _cleanup_options_ StartOptions options = START_OPTIONS_INIT;
+        _cleanup_fd_ int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        int before = lowest_free();
+
+        assert_true(sd_bus_message_append(m, "a{sv}", 1, "FileDescriptors", "a(uh)", 2, 1023, fd, 3, fd) >=
+                    0);
+        test_message_seal(m);
+        assert_int_equal(options_bus_read(m, &options, NULL), 0);
+        assert_int_equal(options.n_numbered, 2);
+        assert_int_equal(options.numbered[0].number, 1023);
+        assert_int_equal(options.numbered[1].number, 3);
+        for (size_t i = 0; i < 2; i++) {
+                same_file(options.numbered[i].fd, fd);
+                assert_int_not_equal(options.numbered[i].fd, fd);
+                assert_int_equal(fcntl(options.numbered[i].fd, F_GETFD), FD_CLOEXEC);
+        }
+        m = sd_bus_message_unref(m);
+        options_done(&options);
+        assert_int_equal(options.n_numbered, 0);
+        assert_int_equal(lowest_free(), before);
 }
 
 static int open_streams(StartOptions *options, int *ends, const char *types, ...) {
@@ -188,8 +216,8 @@ static void test_pipes(void **state) {
         int ends[3] = { -EBADF, -EBADF, -EBADF };
         char byte = 0;
 
-        assert_int_equal(open_streams(&one, ends, "a{sv}", 2, "StandardOutput", "s", "pipe", "StandardInput", "s",
-                                      "pipe"),
+        assert_int_equal(open_streams(&one, ends, "a{sv}", 2, "StandardOutput", "s", "pipe", "StandardInput",
+                                      "s", "pipe"),
                          0);
         assert_int_equal(streams_own(&one), 7);
         assert_int_equal(ends[2], -EBADF);
@@ -204,8 +232,8 @@ static void test_pipes(void **state) {
                 assert_int_equal(fcntl(ends[i], F_GETFD), FD_CLOEXEC);
         close_all(ends);
 
-        assert_int_equal(open_streams(&two, ends, "a{sv}", 2, "StandardOutput", "s", "pipe", "StandardError", "s",
-                                      "pipe"),
+        assert_int_equal(open_streams(&two, ends, "a{sv}", 2, "StandardOutput", "s", "pipe", "StandardError",
+                                      "s", "pipe"),
                          0);
         assert_int_equal(streams_own(&two), 6);
         assert_int_equal(ends[0], -EBADF);
@@ -303,6 +331,7 @@ int main(void) {
                 cmocka_unit_test(test_descriptors_outlive_the_message),
                 cmocka_unit_test(test_error_follows_output_only_where_it_is_not_given),
                 cmocka_unit_test(test_refusals_name_the_key_and_leak_nothing),
+                cmocka_unit_test(test_numbered_descriptors),
                 cmocka_unit_test(test_pipes),
                 cmocka_unit_test(test_handle_without_a_descriptor),
                 cmocka_unit_test(test_taken_options_leave_nothing_behind),
