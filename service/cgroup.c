@@ -31,12 +31,15 @@
 /* Where version 2 is mounted: alone, or beside version 1. */
 static const char *const mount_points[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
+/* Those that have limits of ours. */
+static const char *const controllers[] = { "memory", "pids", "cpu", "io", "cpuset" };
+
 struct CgroupTree {
         int own;    /* owned: the service's own group */
         int fd;     /* owned: berth-<pid> below it */
         char *path; /* owned: of berth-<pid> in the hierarchy */
         char name[32];
-        bool memory, pids;
+        bool has[ELEMENTSOF(controllers)];
         sd_event *event; /* owned reference */
         TAILQ_HEAD(, Cgroup) doomed; /* owned: to be removed as soon as they are empty */
 };
@@ -95,7 +98,7 @@ int cgroup_open(const char *path) {
         return fd < 0 ? -errno : fd;
 }
 
-bool cgroup_host_has(const char *controller) {
+bool cgroup_host_has(const char *controller, bool unified) {
         _cleanup_free_ char *list = NULL;
         _cleanup_fd_ int root = -EBADF;
         char path[64], *word, *rest;
@@ -107,6 +110,8 @@ bool cgroup_host_has(const char *controller) {
                         if (strcmp(word, controller) == 0)
                                 return true;
         }
+        if (unified)
+                return false;
         (void) snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/cgroup.procs", controller);
         return access(path, F_OK) == 0;
 }
@@ -202,8 +207,8 @@ int cgroup_tree_new(sd_event *event, CgroupTree **ret) {
         tree->fd = openat(tree->own, tree->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (tree->fd < 0)
                 return -errno;
-        tree->memory = enable_controller(tree, "memory");
-        tree->pids = enable_controller(tree, "pids");
+        for (size_t i = 0; i < ELEMENTSOF(controllers); i++)
+                tree->has[i] = enable_controller(tree, controllers[i]);
         *ret = TAKE_PTR(tree);
         return 0;
 }
@@ -265,17 +270,10 @@ CgroupTree *cgroup_tree_free(CgroupTree *tree) {
 }
 
 bool cgroup_tree_has(const CgroupTree *tree, const char *controller) {
-        return strcmp(controller, "memory") == 0 ? tree->memory
-                                                 : strcmp(controller, "pids") == 0 && tree->pids;
-}
-
-static int write_limit(int fd, const char *file, uint64_t value) {
-        char text[24];
-
-        if (value == UINT64_MAX)
-                return 0;
-        (void) snprintf(text, sizeof(text), "%llu", (unsigned long long) value);
-        return fd_write_file(fd, file, text);
+        for (size_t i = 0; i < ELEMENTSOF(controllers); i++)
+                if (strcmp(controllers[i], controller) == 0)
+                        return tree->has[i];
+        return false;
 }
 
 /* The group of the last container of this name may not be gone yet: then there is another one beside it. */
@@ -297,10 +295,12 @@ static int make_directory(CgroupTree *tree, const char *name, char **ret) {
         return -EEXIST;
 }
 
-int cgroup_new(CgroupTree *tree, const char *name, uint64_t memory_max, uint64_t tasks_max, Cgroup **ret) {
+int cgroup_new(CgroupTree *tree, const char *name, const Resources *resources, const char **ret_key,
+               Cgroup **ret) {
         _cleanup_(cgroup_freep) Cgroup *cgroup = NULL;
         int r;
 
+        *ret_key = name;
         cgroup = calloc(1, sizeof(*cgroup));
         if (!cgroup)
                 return -ENOMEM;
@@ -320,10 +320,7 @@ int cgroup_new(CgroupTree *tree, const char *name, uint64_t memory_max, uint64_t
                 (void) unlinkat(tree->fd, cgroup->name, AT_REMOVEDIR);
                 return r;
         }
-        r = write_limit(cgroup->fd, "memory.max", memory_max);
-        if (r < 0)
-                return r;
-        r = write_limit(cgroup->fd, "pids.max", tasks_max);
+        r = resources_write(resources, cgroup->fd, ret_key);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(cgroup);

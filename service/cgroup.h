@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
+#include "service/resources.h"
 #include "util/cleanup.h"
 
 /* The path of a process in the unified hierarchy, as the service sees it, malloced into *ret. -ENODATA: it is in
@@ -17,9 +18,9 @@ int cgroup_of_process(pid_t pid, char **ret);
 /* The directory of a group in the unified hierarchy. A descriptor of the caller's, or negative errno. */
 int cgroup_open(const char *path);
 
-/* Whether systemd can set limits of a controller ("memory", "pids") on this host: it has it in the unified hierarchy or, on
- * an older host, in one of its own. */
-bool cgroup_host_has(const char *controller);
+/* Whether systemd can set limits of a controller ("memory", "pids", "cpu", "io", "cpuset") on this host: it has it in the
+ * unified hierarchy or, unless `unified` asks for that, in one of its own on an older host. */
+bool cgroup_host_has(const char *controller, bool unified);
 
 /* <own>/berth-<pid>, made if it can be. */
 typedef struct CgroupTree CgroupTree;
@@ -37,8 +38,10 @@ bool cgroup_tree_has(const CgroupTree *tree, const char *controller);
 /* One container's group. */
 typedef struct Cgroup Cgroup;
 
-/* Makes the group of this name, with limits (UINT64_MAX: none). */
-int cgroup_new(CgroupTree *tree, const char *name, uint64_t memory_max, uint64_t tasks_max, Cgroup **ret);
+/* Makes the group of this name, with the limits that were given. On an error *ret_key is what could not be made or set: the
+ * name, or the key of a limit. */
+int cgroup_new(CgroupTree *tree, const char *name, const Resources *resources, const char **ret_key,
+               Cgroup **ret);
 
 /* The directory, borrowed, to clone into; and its path in the hierarchy. */
 int cgroup_fd(const Cgroup *cgroup);

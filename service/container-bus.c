@@ -212,6 +212,22 @@ static int method_resume(sd_bus_message *message, void *userdata, sd_bus_error *
                                                       sd_bus_message_ref(message), error));
 }
 
+static int method_update(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Container *container = userdata;
+        _cleanup_spec_ Spec *limits = NULL;
+        Client *client;
+        int r;
+
+        r = spec_bus_read_resources(message, &limits, error);
+        if (r < 0)
+                return r;
+        r = bus_begin(message, ACTION_RUN, &client, error);
+        if (r < 0)
+                return r;
+        return bus_accepted(message, container_update(container, TAKE_PTR(limits), client, empty_done,
+                                                      sd_bus_message_ref(message), error));
+}
+
 /* ---- calls that are answered at once ---------------------------------------------------------------------------- */
 
 static int method_signal(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -422,6 +438,8 @@ static const sd_bus_vtable container_vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_pause,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_resume,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Update", SD_BUS_ARGS("a{sv}", limits), SD_BUS_NO_RESULT, method_update,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("ListProcesses", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(us)", processes),
                                 method_list_processes, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -201,3 +201,119 @@ int container_statistics(const Container *container, Statistic ret[STATISTICS_MA
         r = statistics_read(cgroup_control_fd(container->control), ret, ret_n);
         return r == -ENODEV || r == -ENOENT ? container_not_running(container, error) : r;
 }
+
+/* ---- its limits ------------------------------------------------------------------------------------------------- */
+
+/* An Update that systemd has not answered yet. */
+typedef struct Update {
+        Container *container; /* owned reference */
+        Spec *limits;         /* owned */
+        container_done_t done;
+        void *userdata;
+} Update;
+
+static Update *update_free(Update *update) {
+        (void) spec_free(update->limits);
+        (void) container_unref(update->container);
+        free(update);
+        return NULL;
+}
+DEFINE_CLEANUP(Update *, update_free);
+
+static void on_updated(const sd_bus_error *error, void *userdata) {
+        _cleanup_(update_freep) Update *update = userdata;
+        _cleanup_bus_error_ sd_bus_error failure = SD_BUS_ERROR_NULL;
+        Container *container = update->container;
+
+        if (error)
+                (void) sd_bus_error_setf(&failure, BERTH_ERROR_NOT_SUPPORTED,
+                                         "container %s: systemd refuses the limits: %s", container->name,
+                                         error->message ?: error->name);
+        else if (resources_merge(&container->spec->resources, &update->limits->resources) < 0)
+                (void) sd_bus_error_set_errno(&failure, -ENOMEM);
+        if (update->done)
+                update->done(container, failure.name ? &failure : NULL, update->userdata);
+        else if (failure.name)
+                log_container(LOG_WARNING, container->name, container->unit, "%s", failure.message);
+}
+
+static int ask_systemd(Container *container, Spec *limits, container_done_t done, void *userdata) {
+        _cleanup_(update_freep) Update *update = NULL;
+        int r;
+
+        update = calloc(1, sizeof(*update));
+        if (!update) {
+                (void) spec_free(limits);
+                return -ENOMEM;
+        }
+        *update = (Update) { container_ref(container), limits, done, userdata };
+        r = scope_update(container->manager->scopes, container->unit, &limits->resources, on_updated,
+                         update);
+        if (r >= 0)
+                TAKE_PTR(update);
+        return r;
+}
+
+static int write_limits(Container *container, const Resources *limits, sd_bus_error *error) {
+        const char *key;
+        int r;
+
+        r = resources_write(limits, cgroup_control_fd(container->control), &key);
+        if (r == -EINVAL || r == -ERANGE)
+                (void) sd_bus_error_setf(error, BERTH_ERROR_INVALID_ARGS,
+                                         "container %s: the kernel does not take this value of %s",
+                                         container->name, key);
+        else if (r == -ENOENT)
+                (void) sd_bus_error_setf(error, BERTH_ERROR_NOT_SUPPORTED, "%s: there is no file for it",
+                                         key);
+        return r;
+}
+
+int container_update(Container *container, Spec *limits, Client *client, container_done_t done,
+                     void *userdata, sd_bus_error *error) {
+        _cleanup_spec_ Spec *owned = limits;
+        int r;
+
+        if (container->state == CONTAINER_STOPPING)
+                return container_not_running(container, error);
+        r = manager_check_resources(container->manager, &owned->resources, error);
+        if (r < 0)
+                return r;
+        if (container_runs(container)) {
+                if (container->manager->scopes)
+                        return ask_systemd(container, TAKE_PTR(owned), done, userdata);
+                /* Without a group there can be nothing but infinity in it. */
+                if (container->control) {
+                        r = write_limits(container, &owned->resources, error);
+                        if (r < 0)
+                                return r;
+                }
+        }
+        r = resources_merge(&container->spec->resources, &owned->resources);
+        if (r < 0)
+                return r;
+        container->late_limits = container->state == CONTAINER_STARTING;
+        done(container, NULL, userdata);
+        return 0;
+}
+
+void container_apply_late_limits(Container *container) {
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_spec_ Spec *limits = NULL;
+        int r = 0;
+
+        if (!container->late_limits)
+                return;
+        container->late_limits = false;
+        limits = spec_new();
+        if (!limits || resources_merge(&limits->resources, &container->spec->resources) < 0)
+                r = -ENOMEM;
+        else if (container->manager->scopes)
+                r = ask_systemd(container, TAKE_PTR(limits), NULL, NULL);
+        else if (container->control)
+                r = write_limits(container, &limits->resources, &error);
+        if (r < 0)
+                log_container(LOG_WARNING, container->name, container->unit,
+                              "Cannot set the limits that container %s was given while it started: %s",
+                              container->name, error.message ?: strerror(-r));
+}

@@ -82,8 +82,7 @@ static int ask_for_scope(Container *container, pid_t pid, int pidfd) {
                 .timeout_stop_usec = spec->timeout_stop_usec >= UINT64_MAX - SCOPE_STOP_EXTRA_USEC
                                              ? UINT64_MAX
                                              : spec->timeout_stop_usec + SCOPE_STOP_EXTRA_USEC,
-                .memory_max = spec->memory_max,
-                .tasks_max = spec->tasks_max,
+                .resources = &spec->resources,
         };
         if (container->manager->state) {
                 r = state_save(container->manager->state, container->name, container->unit);
@@ -136,15 +135,15 @@ static int make_terminal(Container *container, TerminalSize size, Terminal **ret
 }
 
 static int make_cgroup(Container *container, sd_bus_error *error) {
-        const Spec *spec = container->spec;
+        const char *key;
         int r;
 
         if (!container->manager->cgroups)
                 return 0;
-        r = cgroup_new(container->manager->cgroups, container->name, spec->memory_max, spec->tasks_max,
+        r = cgroup_new(container->manager->cgroups, container->name, &container->spec->resources, &key,
                        &container->cgroup);
         if (r < 0)
-                return process_set_failure(container->init, LAUNCH_STAGE_CGROUP, r, container->name, error);
+                return process_set_failure(container->init, LAUNCH_STAGE_CGROUP, r, key, error);
         return 0;
 }
 

@@ -185,6 +185,7 @@ static int on_expired(sd_event_source *source, uint64_t usec, void *userdata) {
 void container_release_run(Container *container) {
         container->kill_timer = sd_event_source_disable_unref(container->kill_timer);
         container->runtime_timer = sd_event_source_disable_unref(container->runtime_timer);
+        container->late_limits = false;
         container->control = cgroup_control_free(container->control);
         container->cgroup = cgroup_free(container->cgroup);
         container->devpts = fd_close(container->devpts);
@@ -294,6 +295,7 @@ static void on_init_running(Process *init) {
         manager_notify_changed(container->manager, container, changed);
         manager_notify_started(container->manager, container);
         begin_runtime(container);
+        container_apply_late_limits(container);
         exec_container_running(container);
         container_update_paused(container);
 }

@@ -82,6 +82,7 @@ struct Container {
         Cgroup *cgroup;                 /* owned: direct mode */
         CgroupControl *control;         /* owned: of either; NULL where there is none */
         sd_event_source *kill_timer;    /* Stop's time-out */
+        bool late_limits;               /* Update came while it was starting */
         sd_event_source *runtime_timer; /* RuntimeMaxUSec */
         uint64_t kill_at_usec;          /* CLOCK_MONOTONIC, when kill_timer fires; UINT64_MAX: never */
         sd_event_source *expiry;        /* an AutoRemove container that nobody waits for */
@@ -127,6 +128,14 @@ int container_pause(Container *container, Client *client, container_done_t done,
                     sd_bus_error *error);
 int container_resume(Container *container, Client *client, container_done_t done, void *userdata,
                      sd_bus_error *error);
+
+/* Other limits, those that `limits` was given: in force when `done` comes; for the next run where there is none, and for this
+ * one after its start. Takes the spec that has them in any case. NotRunning, NotSupported, InvalidArgs. */
+int container_update(Container *container, Spec *limits, Client *client, container_done_t done,
+                     void *userdata, sd_bus_error *error);
+
+/* For container.c: it runs, and may have been told other limits than it was started with. */
+void container_apply_late_limits(Container *container);
 
 /* Its processes, in no order; freed by members_done(). NotRunning; LimitReached. */
 int container_members(const Container *container, Members *ret, sd_bus_error *error);

@@ -128,9 +128,9 @@ static int check_limits(const Manager *manager, uid_t owner, sd_bus_error *error
         return -EDQUOT;
 }
 
-static bool has_controller(const Manager *manager, const char *controller) {
+static bool has_controller(const Manager *manager, const char *controller, bool unified) {
         if (manager->scopes)
-                return cgroup_host_has(controller);
+                return cgroup_host_has(controller, unified);
         return manager->cgroups && cgroup_tree_has(manager->cgroups, controller);
 }
 
@@ -139,14 +139,22 @@ static int not_supported(const char *key, const char *why, sd_bus_error *error) 
         return -EOPNOTSUPP;
 }
 
+static bool has_for_resources(const void *userdata, const char *controller, bool unified) {
+        return has_controller(userdata, controller, unified);
+}
+
+int manager_check_resources(const Manager *manager, const Resources *resources, sd_bus_error *error) {
+        return resources_check(resources, has_for_resources, manager, error);
+}
+
 /* What the spec may ask for and this host cannot do. */
 static int check_host(const Manager *manager, const Spec *spec, sd_bus_error *error) {
         uint64_t missing;
+        int r;
 
-        if (spec->memory_max != SPEC_INFINITY && !has_controller(manager, "memory"))
-                return not_supported("MemoryMax", "there is no memory controller to use", error);
-        if (spec->tasks_max != SPEC_INFINITY && !has_controller(manager, "pids"))
-                return not_supported("TasksMax", "there is no pids controller to use", error);
+        r = manager_check_resources(manager, &spec->resources, error);
+        if (r < 0)
+                return r;
         if (spec->slice && !manager->scopes)
                 return not_supported("Slice", "there are no slices without systemd", error);
         missing = spec->capabilities_named & manager->capabilities_lacking;
@@ -462,8 +470,11 @@ int manager_features(const Manager *manager, char ***ret) {
                 { "user-namespace", manager->own_user_namespace },
                 { "scope", manager->scopes },
                 { "cgroup", manager->scopes || manager->cgroups },
-                { "memory", has_controller(manager, "memory") },
-                { "tasks", has_controller(manager, "pids") },
+                { "memory", has_controller(manager, "memory", false) },
+                { "tasks", has_controller(manager, "pids", false) },
+                { "cpu", has_controller(manager, "cpu", false) },
+                { "io", has_controller(manager, "io", true) },
+                { "cpuset", has_controller(manager, "cpuset", true) },
         };
         _cleanup_strv_ char **list = NULL;
         int r;

@@ -112,6 +112,9 @@ void manager_unobserve(Manager *manager, ManagerObserver *observer);
 /* What this build and host can do, a malloced list (strv_free()). */
 int manager_features(const Manager *manager, char ***ret);
 
+/* NotSupported naming the key whose controller this host lacks. */
+int manager_check_resources(const Manager *manager, const Resources *resources, sd_bus_error *error);
+
 /* For what is started: the filter of a spec (*ret NULL: unconfined), and what a plan has from the manager. */
 int manager_get_filter(Manager *manager, const Spec *spec, SeccompFilter **ret, sd_bus_error *error);
 PlanContext manager_plan_context(const Manager *manager, TerminalSize size, const SeccompFilter *filter);

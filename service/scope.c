@@ -201,16 +201,9 @@ static int append_properties(sd_bus_message *m, const ScopeManager *manager, con
                 if (r < 0)
                         return r;
         }
-        if (p->memory_max != UINT64_MAX) {
-                r = sd_bus_message_append(m, "(sv)", "MemoryMax", "t", p->memory_max);
-                if (r < 0)
-                        return r;
-        }
-        if (p->tasks_max != UINT64_MAX) {
-                r = sd_bus_message_append(m, "(sv)", "TasksMax", "t", p->tasks_max);
-                if (r < 0)
-                        return r;
-        }
+        r = resources_append(p->resources, m);
+        if (r < 0)
+                return r;
         if (manager->version >= 255)
                 r = sd_bus_message_append(m, "(sv)", "PIDFDs", "ah", 1, p->pidfd);
         else
@@ -495,5 +488,47 @@ int scope_end_left_over(ScopeManager *manager, const char *unit, scope_gone_t go
                 return r;
         }
         want_stop(scope, gone, userdata);
+        return 0;
+}
+
+/* ---- limits ----------------------------------------------------------------------------------------------------- */
+
+typedef struct ScopeUpdate {
+        scope_updated_t updated;
+        void *userdata;
+} ScopeUpdate;
+
+static int on_updated(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+        _cleanup_free_ ScopeUpdate *update = userdata;
+
+        update->updated(sd_bus_message_get_error(message), update->userdata);
+        return 0;
+}
+
+int scope_update(ScopeManager *manager, const char *unit, const Resources *resources,
+                 scope_updated_t updated, void *userdata) {
+        _cleanup_bus_message_ sd_bus_message *m = NULL;
+        _cleanup_free_ ScopeUpdate *update = NULL;
+        int r;
+
+        update = malloc(sizeof(*update));
+        if (!update)
+                return -ENOMEM;
+        *update = (ScopeUpdate) { updated, userdata };
+        r = sd_bus_message_new_method_call(manager->bus, &m, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
+                                           "SetUnitProperties");
+        if (r >= 0)
+                r = sd_bus_message_append(m, "sb", unit, 1); /* until it is gone, not in files */
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'a', "(sv)");
+        if (r >= 0)
+                r = resources_append(resources, m);
+        if (r >= 0)
+                r = sd_bus_message_close_container(m);
+        if (r >= 0)
+                r = sd_bus_call_async(manager->bus, NULL, m, on_updated, update, 0);
+        if (r < 0)
+                return r;
+        TAKE_PTR(update);
         return 0;
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <systemd/sd-bus.h>
 
+#include "service/resources.h"
 #include "util/cleanup.h"
 
 typedef struct ScopeManager ScopeManager;
@@ -21,7 +22,7 @@ typedef struct ScopeParameters {
         int pidfd;
         int stop_signal;
         uint64_t timeout_stop_usec;
-        uint64_t memory_max, tasks_max; /* UINT64_MAX: none */
+        const Resources *resources; /* borrowed: lives as long as the scope is not being stopped */
 } ScopeParameters;
 
 /* error NULL: the process is in its scope. Else what systemd said. Called once, from the event loop. */
@@ -57,3 +58,10 @@ void scope_stop(Scope *scope, scope_gone_t gone, void *userdata);
 
 /* Ends what a crashed service left in this unit: SIGKILL to all, then stop. `gone` as above. */
 int scope_end_left_over(ScopeManager *manager, const char *unit, scope_gone_t gone, void *userdata);
+
+/* error NULL: the limits are in force. Called once, from the event loop. */
+typedef void (*scope_updated_t)(const sd_bus_error *error, void *userdata);
+
+/* Gives a unit that runs what was given of these limits. */
+int scope_update(ScopeManager *manager, const char *unit, const Resources *resources,
+                 scope_updated_t updated, void *userdata);

@@ -217,15 +217,27 @@ static int read_only_false(sd_bus_message *message, const DictKey *key, void *ta
         return value ? not_yet(key, error) : 0;
 }
 
-static int read_only_infinity(sd_bus_message *message, const DictKey *key, void *target,
-                              sd_bus_error *error) {
+static int read_resource(sd_bus_message *message, const DictKey *key, void *target, sd_bus_error *error) {
+        SpecReader *reader = target;
         uint64_t value;
         int r;
 
         r = sd_bus_message_read_basic(message, 't', &value);
         if (r < 0)
                 return r;
-        return value != SPEC_INFINITY ? not_yet(key, error) : 0;
+        return resources_set(&reader->spec->resources, (Resource) key->offset, value, error);
+}
+
+static int read_allowed_cpus(sd_bus_message *message, const DictKey *key, void *target,
+                             sd_bus_error *error) {
+        SpecReader *reader = target;
+        const char *list;
+        int r;
+
+        r = sd_bus_message_read_basic(message, 's', &list);
+        if (r < 0)
+                return r;
+        return resources_set_allowed_cpus(&reader->spec->resources, list, error);
 }
 
 static int read_nothing(sd_bus_message *message, const DictKey *key, void *target, sd_bus_error *error) {
@@ -241,6 +253,8 @@ static int read_nothing(sd_bus_message *message, const DictKey *key, void *targe
         { name, "i", read_number, .set = SET(function) }
 #define SIZE(name, function) \
         { name, "t", read_size, .set = SET(function) }
+#define RESOURCE(name, resource) \
+        { name, "t", read_resource, .offset = resource }
 #define FLAG(name, field) \
         { name, "b", read_flag, .offset = offsetof(Spec, field) }
 #define CAPABILITIES(name, field) \
@@ -276,8 +290,6 @@ static const DictKey container_keys[] = {
         { "Mounts", "a(sssas)", read_mounts },
         TEXT("Network", spec_set_network),
         SIZE("RuntimeMaxUSec", spec_set_runtime_max),
-        SIZE("MemoryMax", spec_set_memory_max),
-        SIZE("TasksMax", spec_set_tasks_max),
         TEXT("Slice", spec_set_slice),
         FLAG("AutoRemove", auto_remove),
         { "Annotations", "a{ss}", read_annotations },
@@ -290,14 +302,20 @@ static const DictKey container_keys[] = {
         { "CgroupNamespace", "s", read_only_text, .only = "private" },
         { "UserNamespace", "s", read_user_namespace, .only = "host" },
         { "Init", "b", read_only_false },
-        { "MemoryHigh", "t", read_only_infinity },
-        { "MemorySwapMax", "t", read_only_infinity },
-        { "CPUWeight", "t", read_nothing },
-        { "CPUQuotaPerSecUSec", "t", read_only_infinity },
-        { "IOWeight", "t", read_nothing },
-        { "AllowedCPUs", "s", read_only_text },
         { "Placement", "s", read_only_text, .only = "scope" },
         { "Runtime", "s", read_only_text, .only = "native" },
+};
+
+/* What Update takes too. */
+static const DictKey resource_keys[] = {
+        RESOURCE("MemoryMax", RESOURCE_MEMORY_MAX),
+        RESOURCE("MemoryHigh", RESOURCE_MEMORY_HIGH),
+        RESOURCE("MemorySwapMax", RESOURCE_MEMORY_SWAP_MAX),
+        RESOURCE("TasksMax", RESOURCE_TASKS_MAX),
+        RESOURCE("CPUWeight", RESOURCE_CPU_WEIGHT),
+        RESOURCE("CPUQuotaPerSecUSec", RESOURCE_CPU_QUOTA),
+        RESOURCE("IOWeight", RESOURCE_IO_WEIGHT),
+        { "AllowedCPUs", "s", read_allowed_cpus },
 };
 
 /* What only Exec takes. */
@@ -324,17 +342,35 @@ static int read_spec(sd_bus_message *message, Spec *spec, const DictTable *more,
 }
 
 int spec_bus_read(sd_bus_message *message, Spec **ret, sd_bus_error *error) {
-        const DictTable more = { container_keys, ELEMENTSOF(container_keys), NULL };
+        const DictTable more[] = {
+                { container_keys, ELEMENTSOF(container_keys), NULL },
+                { resource_keys, ELEMENTSOF(resource_keys), NULL },
+        };
         _cleanup_spec_ Spec *spec = NULL;
         int r;
 
         spec = spec_new();
         if (!spec)
                 return -ENOMEM;
-        r = read_spec(message, spec, &more, 1, error);
+        r = read_spec(message, spec, more, ELEMENTSOF(more), error);
         if (r < 0)
                 return r;
         r = spec_validate(spec, error);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(spec);
+        return 0;
+}
+
+int spec_bus_read_resources(sd_bus_message *message, Spec **ret, sd_bus_error *error) {
+        _cleanup_spec_ Spec *spec = spec_new();
+        SpecReader reader = { .spec = spec };
+        const DictTable table = { resource_keys, ELEMENTSOF(resource_keys), &reader };
+        int r;
+
+        if (!spec)
+                return -ENOMEM;
+        r = dict_bus_read(message, &table, 1, BERTH_ERROR_INVALID_SPEC, error);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(spec);

@@ -21,3 +21,6 @@ int spec_bus_read_exec(sd_bus_message *message, const Spec *base, Spec **ret, St
 /* The options of Start and RunContainer. Descriptors in them are duplicated, the caller owns them with *ret
  * (options_done()). InvalidArgs instead of InvalidSpec. */
 int options_bus_read(sd_bus_message *message, StartOptions *ret, sd_bus_error *error);
+
+/* Reads what Update takes, the limits of a container, into a spec that has nothing else. */
+int spec_bus_read_resources(sd_bus_message *message, Spec **ret, sd_bus_error *error);

@@ -65,8 +65,7 @@ Spec *spec_new(void) {
         spec->timeout_start_usec = 30ULL * 1000 * 1000;
         spec->timeout_stop_usec = 10ULL * 1000 * 1000;
         spec->runtime_max_usec = SPEC_INFINITY;
-        spec->memory_max = SPEC_INFINITY;
-        spec->tasks_max = SPEC_INFINITY;
+        resources_init(&spec->resources);
         return TAKE_PTR(spec);
 }
 
@@ -84,6 +83,7 @@ Spec *spec_free(Spec *spec) {
                 spec_mount_done(&spec->mounts[i]);
         free(spec->mounts);
         free(spec->slice);
+        resources_done(&spec->resources);
         for (size_t i = 0; i < spec->n_annotations; i++) {
                 free(spec->annotations[i].key);
                 free(spec->annotations[i].value);
@@ -305,14 +305,6 @@ int spec_set_timeout_start(Spec *spec, uint64_t usec, sd_bus_error *error) {
 
 int spec_set_runtime_max(Spec *spec, uint64_t usec, sd_bus_error *error) {
         return set_positive(&spec->runtime_max_usec, "RuntimeMaxUSec", usec, error);
-}
-
-int spec_set_memory_max(Spec *spec, uint64_t bytes, sd_bus_error *error) {
-        return set_positive(&spec->memory_max, "MemoryMax", bytes, error);
-}
-
-int spec_set_tasks_max(Spec *spec, uint64_t tasks, sd_bus_error *error) {
-        return set_positive(&spec->tasks_max, "TasksMax", tasks, error);
 }
 
 int spec_set_limit(Spec *spec, const char *name, uint64_t soft, uint64_t hard, sd_bus_error *error) {

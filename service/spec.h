@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <systemd/sd-bus.h>
 
+#include "service/resources.h"
 #include "util/cleanup.h"
 
 #define SPEC_COMMAND_MAX 4096U      /* arguments, and variables of the environment */
@@ -80,12 +81,12 @@ typedef struct Spec {
         uint32_t limits_set; /* bit n: limits[n] was given */
         bool oom_score_adjust_set;
         int oom_score_adjust;
-        int stop_signal;                /* SIGTERM */
-        uint64_t timeout_start_usec;    /* 30 s */
-        uint64_t timeout_stop_usec;     /* 10 s */
-        uint64_t runtime_max_usec;      /* SPEC_INFINITY: none */
-        uint64_t memory_max, tasks_max; /* SPEC_INFINITY: none */
-        char *slice;                    /* owned, or NULL: berth.slice */
+        int stop_signal;             /* SIGTERM */
+        uint64_t timeout_start_usec; /* 30 s */
+        uint64_t timeout_stop_usec;  /* 10 s */
+        uint64_t runtime_max_usec;   /* SPEC_INFINITY: none */
+        Resources resources;
+        char *slice; /* owned, or NULL: berth.slice */
         bool auto_remove;
         SpecAnnotation *annotations; /* owned */
         size_t n_annotations;
@@ -128,8 +129,6 @@ int spec_set_seccomp_profile(Spec *spec, const char *profile, sd_bus_error *erro
 int spec_set_stop_signal(Spec *spec, int signal, sd_bus_error *error);
 int spec_set_timeout_start(Spec *spec, uint64_t usec, sd_bus_error *error);
 int spec_set_runtime_max(Spec *spec, uint64_t usec, sd_bus_error *error);
-int spec_set_memory_max(Spec *spec, uint64_t bytes, sd_bus_error *error);
-int spec_set_tasks_max(Spec *spec, uint64_t tasks, sd_bus_error *error);
 int spec_set_oom_score_adjust(Spec *spec, int value, sd_bus_error *error);
 /* One of getrlimit(2)'s, with or without RLIMIT_. */
 int spec_set_limit(Spec *spec, const char *name, uint64_t soft, uint64_t hard, sd_bus_error *error);

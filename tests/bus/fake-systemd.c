@@ -226,6 +226,23 @@ static int method_start(sd_bus_message *m, void *userdata, sd_bus_error *error) 
         return 1;
 }
 
+static int method_set(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        FakeSystemd *fake = userdata;
+        const char *name;
+        FakeUnit *unit;
+        int runtime, r;
+
+        assert_true(sd_bus_message_read(m, "sb", &name, &runtime) >= 0);
+        assert_true(runtime);
+        unit = fake_systemd_unit(fake, name);
+        if (!unit)
+                return sd_bus_error_setf(error, NAME ".NoSuchUnit", "Unit %s not loaded.", name);
+        if (fake->set_error)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, fake->set_error);
+        r = read_properties(fake, m, unit, error);
+        return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
+}
+
 static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         FakeSystemd *fake = userdata;
         const char *name, *mode;
@@ -275,6 +292,7 @@ static int get_version(sd_bus *bus, const char *path, const char *interface, con
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_METHOD("StartTransientUnit", "ssa(sv)a(sa(sv))", "o", method_start, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD("SetUnitProperties", "sba(sv)", NULL, method_set, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("StopUnit", "ss", "o", method_stop, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("KillUnit", "ssi", NULL, method_kill, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),

@@ -30,6 +30,7 @@ typedef struct FakeSystemd {
         bool mute;               /* StartTransientUnit is never answered */
         const char *job_result;  /* of start jobs that are not held; "done" */
         const char *start_error; /* StartTransientUnit fails with this message */
+        const char *set_error;   /* SetUnitProperties fails with this message */
         unsigned exists;         /* StartTransientUnit says UnitExists this often */
         bool mute_stop;          /* StopUnit is never answered */
 } FakeSystemd;

@@ -164,6 +164,77 @@ static void test_request_stop(void **state) {
         call_succeed(call_begin(f, f->client, "deaf", "Remove", "b", 0));
 }
 
+static Call *update(Fixture *f, const char *container, uint64_t tasks, uint64_t weight) {
+        return call_begin(f, f->client, container, "Update", "a{sv}", 2, "TasksMax", "t", tasks, "CPUWeight",
+                          "t", weight);
+}
+
+static bool has_feature(Fixture *f, const char *feature) {
+        sd_bus_message *m;
+        const char *word;
+        bool has = false;
+        Call *call;
+
+        assert_true(sd_bus_message_new_method_call(f->client, &m, BERTH_BUS_NAME, BERTH_PATH,
+                                                   "org.freedesktop.DBus.Properties", "Get") >= 0);
+        assert_true(sd_bus_message_append(m, "ss", BERTH_INTERFACE_MANAGER, "Features") >= 0);
+        call = call_send(f, m);
+        assert_null(call_wait(call));
+        assert_true(sd_bus_message_enter_container(call->reply, 'v', "as") > 0);
+        assert_true(sd_bus_message_enter_container(call->reply, 'a', "s") > 0);
+        while (sd_bus_message_read(call->reply, "s", &word) > 0)
+                has = has || strcmp(word, feature) == 0;
+        (void) call_free(call);
+        return has;
+}
+
+static void test_update_is_one_call(void **state) {
+        const TestSpec spec = { .name = "a", .script = "sleep 1000" };
+        Fixture *f = *state;
+        FakeUnit *unit;
+        Call *start;
+
+        call_succeed(call_create(f, f->client, &spec));
+        if (!has_feature(f, "tasks") || !has_feature(f, "cpu")) {
+                call_fail(update(f, "a", 50, 200), BERTH_ERROR_NOT_SUPPORTED, "controller");
+                return;
+        }
+        /* Before the run: kept for it. */
+        call_succeed(update(f, "a", 50, UINT64_MAX));
+        f->systemd->hold_jobs = true;
+        start = call_start(f, f->client, &spec);
+        fixture_until(f, fake_systemd_unit(f->systemd, "berth-a.scope"));
+        unit = fake_systemd_unit(f->systemd, "berth-a.scope");
+        assert_non_null(strstr(unit->properties, "\nTasksMax=t 50\n"));
+        assert_null(strstr(unit->properties, "MemoryMax"));
+
+        /* While it starts: right after. */
+        call_succeed(update(f, "a", 60, 300));
+        assert_int_equal(fake_systemd_count(f->systemd, "SetUnitProperties"), 0);
+        f->systemd->hold_jobs = false;
+        fake_systemd_release(f->systemd, "done");
+        call_succeed(start);
+        fixture_until(f, strstr(unit->properties, "\nTasksMax=t 60\nCPUWeight=t 300\n"));
+        assert_int_equal(fake_systemd_count(f->systemd, "SetUnitProperties berth-a.scope"), 1);
+
+        /* While it runs: before the reply, and what was not given is not sent. */
+        call_succeed(call_begin(f, f->client, "a", "Update", "a{sv}", 1, "TasksMax", "t", UINT64_C(70)));
+        assert_non_null(strstr(unit->properties, "\nTasksMax=t 70\n"));
+        assert_int_equal(fake_systemd_count(f->systemd, "SetUnitProperties berth-a.scope"), 2);
+
+        /* What systemd refuses holds for no later run. */
+        f->systemd->set_error = "Not today.";
+        call_fail(update(f, "a", 80, 400), BERTH_ERROR_NOT_SUPPORTED, "Not today.");
+        call_fail(call_begin(f, f->client, "a", "Update", "a{sv}", 1, "Slice", "s", "x.slice"),
+                  BERTH_ERROR_INVALID_SPEC, "Slice");
+        assert_int_equal(fake_systemd_count(f->systemd, "SetUnitProperties berth-a.scope"), 3);
+        call_succeed(call_begin(f, f->client, "a", "Stop", "t", UINT64_C(0)));
+        call_succeed(call_start(f, f->client, &spec));
+        unit = fake_systemd_unit(f->systemd, "berth-a.scope");
+        assert_non_null(strstr(unit->properties, "\nTasksMax=t 70\nCPUWeight=t 300\n"));
+        call_succeed(call_begin(f, f->client, "a", "Remove", "b", 1));
+}
+
 static int run(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_program_waits_for_its_scope, fixture_setup,
@@ -173,6 +244,7 @@ static int run(void) {
                 cmocka_unit_test_setup_teardown(test_properties_255, fixture_setup_bare, fixture_teardown),
                 cmocka_unit_test_setup_teardown(test_default_slice_and_description, fixture_setup,
                                                 fixture_teardown),
+                cmocka_unit_test_setup_teardown(test_update_is_one_call, fixture_setup, fixture_teardown),
                 cmocka_unit_test_setup_teardown(test_request_stop, fixture_setup, fixture_teardown),
         };
 

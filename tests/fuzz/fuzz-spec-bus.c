@@ -226,7 +226,8 @@ static void check_spec(sd_bus_message *message) {
         fuzz_assert(spec->root_directory[0] == '/' && !path_has_parent(spec->root_directory));
         fuzz_assert(spec->command[0][0]);
         fuzz_assert(spec->stop_signal >= 1 && spec->stop_signal <= 64);
-        fuzz_assert(spec->memory_max > 0 && spec->tasks_max > 0 && spec->timeout_start_usec > 0);
+        fuzz_assert(spec->resources.values[RESOURCE_MEMORY_MAX] > 0 &&
+                    spec->resources.values[RESOURCE_TASKS_MAX] > 0 && spec->timeout_start_usec > 0);
         for (size_t i = 0; i < RLIM_NLIMITS; i++)
                 fuzz_assert(spec->limits[i].rlim_cur <= spec->limits[i].rlim_max);
 }

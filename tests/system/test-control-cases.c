@@ -627,6 +627,55 @@ static void test_case_20_an_out_of_memory_kill_is_named(void **state) {
         must_remove(d->bus, path);
 }
 
+/* ---- limits ---------------------------------------------------------------------------------------------------- */
+
+/* Update of one limit; the name of the error, or "". */
+static const char *update(sd_bus *bus, const char *path, const char *key, uint64_t value) {
+        static char name[128];
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+
+        name[0] = '\0';
+        if (call_container(bus, path, "Update", &error, "a{sv}", 1, key, "t", value) < 0) {
+                (void) snprintf(name, sizeof(name), "%s", error.name);
+                assert_non_null(strstr(error.message, key));
+        }
+        return name;
+}
+
+static void test_limits_are_updated_where_there_is_a_controller(void **state) {
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *has = NULL;
+        Direct *d = *state;
+        const char *path;
+
+        assert_int_equal(run_command(SH(text("grep -sw pids %s/cgroup.controllers || :", d->cgroup)), &has),
+                         0);
+        path = must_create(d, d->bus, "u", &ends_by_signal);
+        assert_string_equal(update(d->bus, path, "TasksMax", UINT64_MAX), "");
+        assert_string_equal(update(d->bus, path, "TasksMax", 0), BERTH_ERROR_INVALID_SPEC);
+        assert_string_equal(update(d->bus, path, "CPUWeight", 10001), BERTH_ERROR_INVALID_SPEC);
+        assert_string_equal(update(d->bus, path, "Hostname", 1), BERTH_ERROR_INVALID_SPEC);
+        assert_string_equal(update(d->bus, path, "TasksMax", 50), *has ? "" : BERTH_ERROR_NOT_SUPPORTED);
+        (void) must_start(d->bus, path);
+        if (*has) {
+                _cleanup_fd_ int group = open_group(d->bus, path);
+                _cleanup_free_ char *max = NULL, *after = NULL;
+
+                assert_int_equal(fd_read_file(group, "pids.max", 0, 64, &max, NULL), 0);
+                assert_string_equal(max, "50\n");
+                assert_string_equal(update(d->bus, path, "TasksMax", 60), "");
+                assert_int_equal(fd_read_file(group, "pids.max", 0, 64, &after, NULL), 0);
+                assert_string_equal(after, "60\n");
+        } else
+                assert_string_equal(update(d->bus, path, "TasksMax", 60), BERTH_ERROR_NOT_SUPPORTED);
+        assert_string_equal(update(d->bus, path, "TasksMax", UINT64_MAX), "");
+        must_call(d->bus, path, "Pause", "");
+        assert_string_equal(update(d->bus, path, "TasksMax", UINT64_MAX), "");
+        assert_true(call_container(d->bus, path, "Update", &error, "a{sv}", 1, "AllowedCPUs", "s", "x") < 0);
+        assert_string_equal(error.name, BERTH_ERROR_INVALID_SPEC);
+        must_remove(d->bus, path);
+}
+
 /* ---- statistics ------------------------------------------------------------------------------------------------ */
 
 static uint64_t statistic(sd_bus *bus, const char *path, const char *name) {
@@ -710,6 +759,7 @@ int main(void) {
                 direct_user_test(test_without_a_group_the_namespace_tells),
                 direct_test(test_runtime_max_stops_with_result_timeout),
                 direct_test(test_case_20_an_out_of_memory_kill_is_named),
+                direct_test(test_limits_are_updated_where_there_is_a_controller),
                 direct_test(test_case_71_processor_time_never_goes_back),
                 direct_test(test_statistics_are_those_the_host_has),
         };

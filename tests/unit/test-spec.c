@@ -56,8 +56,10 @@ static void test_defaults(void **state) {
         assert_int_equal(spec->timeout_start_usec, 30000000);
         assert_int_equal(spec->timeout_stop_usec, 10000000);
         assert_int_equal(spec->runtime_max_usec, UINT64_MAX);
-        assert_int_equal(spec->memory_max, UINT64_MAX);
-        assert_int_equal(spec->tasks_max, UINT64_MAX);
+        for (Resource i = 0; i < _RESOURCE_MAX; i++)
+                assert_true(spec->resources.values[i] == RESOURCE_NONE);
+        assert_int_equal(spec->resources.given, 0);
+        assert_null(spec->resources.allowed_cpus);
         assert_int_equal(spec->limits_set, 0);
         assert_false(spec->oom_score_adjust_set);
         assert_int_equal(__builtin_popcountll(spec->capabilities), 14);
@@ -283,11 +285,6 @@ static void test_numbers_have_ranges(void **state) {
         assert_invalid(spec_set_runtime_max(spec, 0, &error), "RuntimeMaxUSec");
         assert_valid(spec_set_runtime_max(spec, 1, &error));
         assert_int_equal(spec->runtime_max_usec, 1);
-        assert_invalid(spec_set_memory_max(spec, 0, &error), "MemoryMax");
-        assert_valid(spec_set_memory_max(spec, 1, &error));
-        assert_invalid(spec_set_tasks_max(spec, 0, &error), "TasksMax");
-        assert_valid(spec_set_tasks_max(spec, UINT64_MAX, &error));
-        assert_int_equal(spec->memory_max, 1);
 }
 
 static void test_resource_limits(void **state) {
