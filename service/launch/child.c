@@ -189,7 +189,7 @@ static int become_user(Child *child) {
         int r;
 
         report_stage(child->report, LAUNCH_STAGE_TERMINAL);
-        r = terminal_own(child);
+        r = terminal_place(child);
         if (r < 0)
                 return r;
         r = descriptors_place(child);
@@ -344,20 +344,13 @@ static int join_container(Child *child, bool user) {
 
 /* Returns in the process that becomes the program. */
 static int clone_program(Child *child) {
-        struct clone_args args = { .flags = CLONE_PARENT | CLONE_PARENT_SETTID };
-        LaunchBirth *birth;
+        struct clone_args args = {
+                .flags = CLONE_PARENT | CLONE_PARENT_SETTID,
+                .parent_tid = (uintptr_t) &child->birth->pid,
+        };
         int pid;
 
         report_stage(child->report, LAUNCH_STAGE_CLONE);
-        birth = sys_mmap_at(sizeof(*birth), PROT_READ | PROT_WRITE, MAP_SHARED, child->fds[LAUNCH_FD_REPORT],
-                            LAUNCH_BIRTH_OFFSET);
-        if (sys_is_error(birth))
-                return report_detail(child->report, (int) (long) birth, "");
-        pid = sys_madvise(birth, sizeof(*birth), MADV_DONTFORK);
-        if (pid < 0)
-                return report_detail(child->report, pid, "");
-        (void) sys_close(child->fds[LAUNCH_FD_REPORT]);
-        args.parent_tid = (uintptr_t) &birth->pid;
         pid = sys_clone3(&args);
         if (pid == 0)
                 return 0;
@@ -366,9 +359,31 @@ static int clone_program(Child *child) {
         sys_exit(0);
 }
 
+/* The page for the number of the child, which is not to have it; nor the file behind it. */
+static int map_birth(Child *child) {
+        void *page;
+        int r;
+
+        report_stage(child->report, LAUNCH_STAGE_CLONE);
+        page = sys_mmap_at(sizeof(LaunchBirth), PROT_READ | PROT_WRITE, MAP_SHARED, child->fds[LAUNCH_FD_REPORT],
+                           LAUNCH_BIRTH_OFFSET);
+        if (sys_is_error(page))
+                return report_detail(child->report, (int) (long) page, "report");
+        r = sys_madvise(page, sizeof(LaunchBirth), MADV_DONTFORK);
+        if (r < 0)
+                return report_detail(child->report, r, "report");
+        (void) sys_close(child->fds[LAUNCH_FD_REPORT]);
+        child->fds[LAUNCH_FD_REPORT] = -EBADF;
+        child->birth = page;
+        return 0;
+}
+
 static int enter(Child *child, bool user) {
         int r;
 
+        r = map_birth(child);
+        if (r < 0)
+                return r;
         r = map_plan(child);
         if (r < 0)
                 return r;

@@ -14,6 +14,7 @@ typedef struct Child {
         int socket;
         LaunchPlan *plan;
         LaunchReport *report;
+        LaunchBirth *birth; /* of a process that goes between: the number of the child that it makes */
         int fds[_LAUNCH_FD_MAX]; /* by role */
         size_t n_numbered;
         struct {

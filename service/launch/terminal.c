@@ -55,20 +55,16 @@ int terminal_prepare(Child *child) {
         return 0;
 }
 
-int terminal_own(Child *child) {
+static int own_terminal(const Child *child) {
         struct statx st;
         int r;
 
-        if (!(child->plan->flags & LAUNCH_PLAN_TERMINAL))
-                return 0;
         if (child->tty < 0)
-                return report_detail(child->report, -EBADF, "terminal");
+                return -EBADF;
         r = sys_statx(child->tty, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st);
         if (r >= 0 && st.stx_uid != child->user->uid)
                 r = sys_fchown(child->tty, child->user->uid, (uint32_t) -1);
-        if (r >= 0)
-                r = sys_fchmod(child->tty, 0620);
-        return r < 0 ? report_detail(child->report, r, "terminal") : 0;
+        return r < 0 ? r : sys_fchmod(child->tty, 0620);
 }
 
 /* So that the user can open /dev/stdout and its like again. */
@@ -85,25 +81,31 @@ static int own_streams(const Child *child) {
         return 0;
 }
 
-int terminal_take(Child *child) {
+int terminal_place(Child *child) {
         bool terminal = child->plan->flags & LAUNCH_PLAN_TERMINAL;
+        int r;
+
+        r = terminal ? own_terminal(child) : own_streams(child);
+        if (r < 0)
+                return report_detail(child->report, r, terminal ? "terminal" : "owner of a pipe");
+        for (int i = 0; i < 3; i++) {
+                r = sys_dup3(terminal ? child->tty : child->fds[LAUNCH_FD_STDIN + i], i, 0);
+                if (r < 0)
+                        return report_detail(child->report, r, "standard input, output and error");
+        }
+        return 0;
+}
+
+int terminal_take(Child *child) {
         int r;
 
         r = sys_setsid();
         if (r < 0)
                 return report_detail(child->report, r, "setsid");
-        if (terminal) {
-                r = sys_ioctl(child->tty, TIOCSCTTY, 0);
+        if (child->plan->flags & LAUNCH_PLAN_TERMINAL) {
+                r = sys_ioctl(0, TIOCSCTTY, 0);
                 if (r < 0)
                         return report_detail(child->report, r, "terminal");
-        }
-        r = own_streams(child);
-        if (r < 0)
-                return report_detail(child->report, r, "owner of a pipe");
-        for (int i = 0; i < 3; i++) {
-                r = sys_dup3(terminal ? child->tty : child->fds[LAUNCH_FD_STDIN + i], i, 0);
-                if (r < 0)
-                        return report_detail(child->report, r, "standard input, output and error");
         }
         return 0;
 }

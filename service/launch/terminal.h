@@ -12,8 +12,8 @@ int terminal_make(Child *child, int devpts);
  * descriptor. */
 int terminal_prepare(Child *child);
 
-/* Gives the terminal to the user. */
-int terminal_own(Child *child);
+/* Gives the terminal, or the pipes that the service made, to the user, and puts descriptors 0 to 2 in their place. */
+int terminal_place(Child *child);
 
-/* Begins a session, makes the terminal the controlling one, and puts descriptors 0 to 2 in their place. */
+/* Begins a session and makes the terminal, on descriptor 0, the controlling one. */
 int terminal_take(Child *child);
