@@ -312,7 +312,8 @@ int exec_start(Container *container, Spec *spec, StartOptions *options, Client *
         r = check_tracers(container, owned, error);
         if (r < 0)
                 return r;
-        container->tracers = container->tracers || (has(owned, CAP_SYS_PTRACE) && !has(owned, CAP_SYS_ADMIN));
+        container->tracers = container->tracers ||
+                             (has(owned, CAP_SYS_PTRACE) && !has(owned, CAP_SYS_ADMIN));
         r = exec_new(container, TAKE_PTR(owned), &exec);
         if (r < 0)
                 return r;
@@ -330,7 +331,9 @@ int exec_start(Container *container, Spec *spec, StartOptions *options, Client *
         }
         exec->linked = true;
         container->n_execs++;
-        TAILQ_INSERT_TAIL(&container->execs, exec_ref(exec), link);
+        /* Not by a reference in the macro, which would take it more than once. */
+        TAILQ_INSERT_TAIL(&container->execs, exec, link);
+        TAKE_PTR(exec);
         return 0;
 }
 
@@ -380,7 +383,9 @@ void exec_remove_all(Container *container) {
 
         while ((exec = TAILQ_FIRST(&container->execs))) {
                 unlink_exec(exec);
-                removed(exec);
+                /* A start that was cancelled is not over yet: its end drops the reference. */
+                if (!exec->process->launch)
+                        removed(exec);
         }
 }
 

@@ -59,7 +59,8 @@ int exec_remove(Exec *exec, sd_bus_error *error);
 void exec_container_running(Container *container);
 void exec_container_ending(Container *container);
 
-/* All records go, before the container does. Every process has ended by then. */
+/* All records go, before the container does. Every process has ended by then, but a start that was cancelled may still be
+ * on its way out: it holds the container until it is. */
 void exec_remove_all(Container *container);
 
 /* A client has gone. */

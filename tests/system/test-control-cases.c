@@ -593,6 +593,7 @@ static void test_case_20_an_out_of_memory_kill_is_named(void **state) {
         assert_int_equal(
                 run_command(SH(text("grep -sw memory %s/cgroup.controllers || :", d->cgroup)), &has), 0);
         if (!*has) {
+                free(TAKE_PTR(has));
                 (void) printf("# not applicable: memory-controller\n");
                 skip();
         }
