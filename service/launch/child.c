@@ -192,9 +192,6 @@ static int become_user(Child *child) {
         r = terminal_place(child);
         if (r < 0)
                 return r;
-        r = descriptors_place(child);
-        if (r < 0)
-                return r;
         report_stage(child->report, LAUNCH_STAGE_LIMITS);
         r = limits_set(child);
         if (r < 0)
@@ -224,6 +221,9 @@ static int become_leader(Child *child) {
         if (r < 0)
                 return r;
         end_if_unheard(child);
+        r = descriptors_place(child);
+        if (r < 0)
+                return r;
         r = sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         if (r < 0)
                 return report_detail(child->report, r, "close_range");

@@ -47,8 +47,6 @@ int descriptors_place(Child *child) {
         int r;
 
         r = make_way(child, &child->socket);
-        if (r >= 0)
-                r = make_way(child, &child->root);
         for (size_t i = 0; i < child->n_numbered && r >= 0; i++)
                 r = make_way(child, &child->numbered[i].fd);
         for (size_t i = 0; i < child->n_numbered && r >= 0; i++)

@@ -8,8 +8,8 @@
 /* Remembers one of the hello's. -EINVAL: a number that is out of range or taken, or too many. */
 int descriptors_add(Child *child, unsigned number, int fd);
 
-/* Puts each under its number, CLOEXEC still: after the standard streams are in place, for their descriptors are given
- * up by that; before the limits, which may be lower. Those that are still needed make way. */
+/* Puts each under its number, CLOEXEC still; the child's socket makes way. All else that the child had open is lost, so
+ * this comes when nothing of it is needed any more. -EBADF: beyond the program's limit of open files. */
 int descriptors_place(Child *child);
 
 /* Lets them, and them alone, through execve. */
