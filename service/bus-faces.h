@@ -35,6 +35,10 @@ int bus_accepted(sd_bus_message *message, int r);
 /* The answer to Wait. */
 void process_bus_wait_done(Process *process, const sd_bus_error *error, void *userdata);
 
+/* capture-bus.c: Capture of a container (userdata), CaptureContainer of the manager's connection (userdata). */
+int capture_bus_method_capture(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int capture_bus_method_capture_container(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
 /* The object path of a container, malloced. */
 int container_bus_path(const Container *container, char **ret);
 

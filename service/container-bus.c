@@ -135,7 +135,7 @@ static int method_exec(sd_bus_message *message, void *userdata, sd_bus_error *er
         Client *client;
         int r;
 
-        r = spec_bus_read_exec(message, container->spec, &spec, &options, error);
+        r = spec_bus_read_exec(message, container->spec, NULL, NULL, &spec, &options, error);
         if (r < 0)
                 return r;
         r = bus_begin(message, ACTION_RUN, &client, error);
@@ -429,6 +429,9 @@ static const sd_bus_vtable container_vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("Exec", SD_BUS_ARGS("a{sv}", process),
                                 SD_BUS_RESULT("o", process, "a{sh}", stdio), method_exec,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Capture", SD_BUS_ARGS("as", command, "a{sv}", options),
+                                SD_BUS_RESULT("i", code, "i", status, "ay", stdout, "ay", stderr),
+                                capture_bus_method_capture, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Resize", SD_BUS_ARGS("q", rows, "q", columns), SD_BUS_NO_RESULT,
                                 method_resize, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Signal", SD_BUS_ARGS("i", signal), SD_BUS_NO_RESULT, method_signal,

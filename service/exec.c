@@ -348,6 +348,18 @@ static void fail_start(Exec *exec, sd_bus_error *why) {
         on_failed(exec->process, LAUNCH_FAILED);
 }
 
+void exec_cancel_start(Exec *exec) {
+        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+
+        if (!exec->waiting) {
+                process_cancel_start(exec->process);
+                return;
+        }
+        (void) sd_bus_error_setf(&error, BERTH_ERROR_CANCELLED, "%s: the start was cancelled",
+                                 exec->process->name);
+        fail_start(exec, &error);
+}
+
 void exec_container_running(Container *container) {
         Exec *exec, *next;
 

@@ -47,6 +47,9 @@ int exec_start(Container *container, Spec *spec, StartOptions *options, Client *
 /* What containers and bus know it by; NULL without one. Borrowed. */
 Exec *exec_find(Container *container, uint64_t number);
 
+/* Ends a start, waiting or under way: its `done` follows, for one that waits before this returns. */
+void exec_cancel_start(Exec *exec);
+
 /* As those of a container. */
 int exec_signal(Exec *exec, int signal, sd_bus_error *error);
 int exec_resize(Exec *exec, uint16_t rows, uint16_t columns, sd_bus_error *error);

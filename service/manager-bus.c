@@ -82,7 +82,7 @@ static int method_run(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (r < 0)
                 return r;
         r = manager_run(connection_manager(connection), name, TAKE_PTR(spec), &options, client, run_done,
-                        sd_bus_message_ref(message), error);
+                        sd_bus_message_ref(message), NULL, error);
         if (r < 0) {
                 (void) sd_bus_message_unref(
                         message); /* the reference for run_done(), which won't be called */
@@ -196,6 +196,9 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("RunContainer", SD_BUS_ARGS("s", name, "a{sv}", spec, "a{sv}", options),
                                 SD_BUS_RESULT("o", container, "a{sh}", stdio), method_run,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("CaptureContainer", SD_BUS_ARGS("s", name, "a{sv}", spec, "a{sv}", options),
+                                SD_BUS_RESULT("i", code, "i", status, "ay", stdout, "ay", stderr),
+                                capture_bus_method_capture_container, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("GetContainer", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", container),
                                 method_get, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("GetContainerByPID", SD_BUS_ARGS("u", pid), SD_BUS_RESULT("o", container),

@@ -229,7 +229,7 @@ int manager_create(Manager *manager, const char *name, Spec *spec, const Client 
 }
 
 int manager_run(Manager *manager, const char *name, Spec *spec, StartOptions *options, Client *client,
-                process_done_t done, void *userdata, sd_bus_error *error) {
+                process_done_t done, void *userdata, Container **ret, sd_bus_error *error) {
         _cleanup_(container_unrefp) Container *reference = NULL;
         _cleanup_options_ StartOptions given = options_take(options);
         _cleanup_spec_ Spec *owned = spec;
@@ -250,6 +250,8 @@ int manager_run(Manager *manager, const char *name, Spec *spec, StartOptions *op
                 manager_unlink(manager, container);
                 manager_removed(manager, container);
         }
+        if (r >= 0 && ret)
+                *ret = container;
         return r;
 }
 

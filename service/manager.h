@@ -82,9 +82,9 @@ int manager_create(Manager *manager, const char *name, Spec *spec, const Client 
                    sd_bus_error *error);
 
 /* Creates and starts (RunContainer): as above, and the container is gone again when the start fails. Takes the options.
- * `done` as for container_start(); on an error it is not called and nothing is left. */
+ * `done` as for container_start(); on an error it is not called and nothing is left. *ret (ret may be NULL) is borrowed. */
 int manager_run(Manager *manager, const char *name, Spec *spec, StartOptions *options, Client *client,
-                process_done_t done, void *userdata, sd_bus_error *error);
+                process_done_t done, void *userdata, Container **ret, sd_bus_error *error);
 
 /* Takes the container out of the tree: its name is free. manager_removed() tells of it, and drops the manager's
  * reference; the caller keeps one over both. */

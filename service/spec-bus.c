@@ -413,12 +413,13 @@ static int inherit_environment(Spec *spec, const Spec *base) {
         return 0;
 }
 
-int spec_bus_read_exec(sd_bus_message *message, const Spec *base, Spec **ret, StartOptions *ret_options,
-                       sd_bus_error *error) {
+int spec_bus_read_exec(sd_bus_message *message, const Spec *base, char *const *command, const DictTable *own,
+                       Spec **ret, StartOptions *ret_options, sd_bus_error *error) {
         _cleanup_(options_reader_done) OptionsReader options = OPTIONS_READER_INIT;
         const DictTable more[] = {
                 { exec_keys, ELEMENTSOF(exec_keys), NULL },
                 options_bus_table(&options),
+                own ? *own : (DictTable) {},
         };
         _cleanup_spec_ Spec *spec = NULL;
         int r;
@@ -432,10 +433,16 @@ int spec_bus_read_exec(sd_bus_message *message, const Spec *base, Spec **ret, St
         spec->environment = spec->supplementary_groups = NULL;
         spec->user = NULL;
         spec->uid = NO_USER;
-        r = read_spec(message, spec, more, ELEMENTSOF(more), error);
+        r = read_spec(message, spec, more, ELEMENTSOF(more) - !own, error);
         if (r < 0)
                 return r;
-        r = inherit_user(spec, base);
+        if (command && spec->command)
+                return sd_bus_error_set(error, BERTH_ERROR_INVALID_ARGS,
+                                        "Command: it is an argument of this call, leave the key out.");
+        if (command)
+                r = spec_set_command(spec, command, error);
+        if (r >= 0)
+                r = inherit_user(spec, base);
         if (r >= 0)
                 r = inherit_environment(spec, base);
         if (r >= 0)

@@ -108,7 +108,7 @@ static void start_container(Scene *scene, const char *root, Actor *actor, int in
         options.stdio[0] = fd_dup(input);
         assert_true(options.stdio[0] >= 0);
         if (manager_run(scene->manager, name, new_spec(root, actor->number), &options, scene->client,
-                        on_started, actor, &error) < 0)
+                        on_started, actor, NULL, &error) < 0)
                 fail_msg("%s: %s", name, error.message);
         assert_true(container_wait(manager_get(scene->manager, name), scene->client, on_waited, actor,
                                    &error) >= 0);
