@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "service/device-filter.h"
 #include "util/fd.h"
 #include "util/log.h"
 
@@ -40,6 +41,7 @@ struct CgroupTree {
         char *path; /* owned: of berth-<pid> in the hierarchy */
         char name[32];
         bool has[ELEMENTSOF(controllers)];
+        int devices;     /* owned: the program that says which devices may be opened; negative without one */
         sd_event *event; /* owned reference */
         TAILQ_HEAD(, Cgroup) doomed; /* owned: to be removed as soon as they are empty */
 };
@@ -191,6 +193,7 @@ int cgroup_tree_new(sd_event *event, CgroupTree **ret) {
         if (!tree)
                 return -ENOMEM;
         tree->own = tree->fd = -EBADF;
+        tree->devices = device_filter_load();
         tree->event = sd_event_ref(event);
         TAILQ_INIT(&tree->doomed);
         tree->own = openat(root, own[1] ? own + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -263,10 +266,15 @@ CgroupTree *cgroup_tree_free(CgroupTree *tree) {
         }
         (void) fd_close(tree->fd);
         (void) fd_close(tree->own);
+        (void) fd_close(tree->devices);
         (void) sd_event_unref(tree->event);
         free(tree->path);
         free(tree);
         return NULL;
+}
+
+bool cgroup_tree_limits_devices(const CgroupTree *tree) {
+        return tree->devices >= 0;
 }
 
 bool cgroup_tree_has(const CgroupTree *tree, const char *controller) {
@@ -320,6 +328,11 @@ int cgroup_new(CgroupTree *tree, const char *name, const Resources *resources, c
                 (void) unlinkat(tree->fd, cgroup->name, AT_REMOVEDIR);
                 return r;
         }
+        if (tree->devices >= 0) {
+                r = device_filter_attach(tree->devices, cgroup->fd);
+                if (r < 0)
+                        return r;
+        }
         r = resources_write(resources, cgroup->fd, ret_key);
         if (r < 0)
                 return r;
@@ -355,7 +368,8 @@ static int doom(Cgroup *cgroup) {
         cgroup->events = openat(cgroup->fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
         if (cgroup->events < 0)
                 return -errno;
-        r = sd_event_add_io(cgroup->tree->event, &cgroup->source, cgroup->events, EPOLLPRI, on_events, cgroup);
+        r = sd_event_add_io(cgroup->tree->event, &cgroup->source, cgroup->events, EPOLLPRI, on_events,
+                            cgroup);
         if (r < 0)
                 return r;
         TAILQ_INSERT_TAIL(&cgroup->tree->doomed, cgroup, link);

@@ -32,6 +32,9 @@ int cgroup_tree_new(sd_event *event, CgroupTree **ret);
 CgroupTree *cgroup_tree_free(CgroupTree *tree);
 DEFINE_CLEANUP(CgroupTree *, cgroup_tree_free);
 
+/* Whether its groups keep containers from the host's devices (device-filter.h). */
+bool cgroup_tree_limits_devices(const CgroupTree *tree);
+
 /* Whether limits of a controller ("memory", "pids") can be set below. */
 bool cgroup_tree_has(const CgroupTree *tree, const char *controller);
 

@@ -74,7 +74,7 @@ struct Container {
         TAILQ_HEAD(, Exec) execs; /* each referenced: those that start, run, or have a record */
         unsigned n_execs;
         uint64_t last_exec; /* the number given last */
-        bool tracers; /* a process in it may trace whatever it sees, and has no CAP_SYS_ADMIN itself */
+        bool tracers;       /* a process in it may trace whatever it sees, and has no CAP_SYS_ADMIN itself */
 
         /* One run */
         int devpts;                     /* owned: the container's devpts, as a descriptor of the mount */

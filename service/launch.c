@@ -216,8 +216,8 @@ static void no_child(Launch *launch, int error) {
 }
 
 void launch_on_step_exited(Launch *launch) {
-        const volatile LaunchBirth *birth =
-                (const volatile LaunchBirth *) ((const char *) launch->report + LAUNCH_BIRTH_OFFSET);
+        const volatile LaunchBirth *birth = (const volatile LaunchBirth *) ((const char *) launch->report +
+                                                                            LAUNCH_BIRTH_OFFSET);
         pid_t pid = birth->pid;
         int pidfd;
 

@@ -45,9 +45,10 @@ typedef struct Step Step;
 struct Launcher {
         sd_event *event; /* owned */
         char *path;      /* owned */
-        struct rlimit files; /* what berth-launch and so the containers get, whatever the service raises for itself */
-        int control;     /* owned: -EBADF while berth-launch does not run */
-        int pidfd;       /* owned: berth-launch's */
+        struct rlimit
+                files; /* what berth-launch and so the containers get, whatever the service raises for itself */
+        int control; /* owned: -EBADF while berth-launch does not run */
+        int pidfd;   /* owned: berth-launch's */
         sd_event_source *control_source;
         uint32_t next_id;
         TAILQ_HEAD(, Launch) launches;

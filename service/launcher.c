@@ -209,8 +209,8 @@ void launcher_end_step(Launcher *launcher, uint32_t id) {
         Step *step;
 
         TAILQ_FOREACH(step, &launcher->steps, link)
-                if (step->id == id)
-                        (void) pidfd_send_signal(step->pidfd, SIGKILL, NULL, 0);
+        if (step->id == id)
+                (void) pidfd_send_signal(step->pidfd, SIGKILL, NULL, 0);
 }
 
 /* Takes the pidfd. */

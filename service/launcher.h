@@ -63,11 +63,12 @@ typedef struct LaunchParameters {
         size_t plan_size;
         int cgroup; /* borrowed: cloned into it; -EBADF: none */
         int enter; /* borrowed: the pidfd of a container's init, to run in that container; -EBADF: a new one */
-        int stdio[3];          /* borrowed; -EBADF: the null device */
+        int stdio[3];               /* borrowed; -EBADF: the null device */
         const NumberedFd *numbered; /* borrowed, LAUNCH_NUMBERED_MAX at most */
         size_t n_numbered;
-        unsigned own_stdio;    /* bit n: stdio[n] is a pipe of the service's, to be given to the program's user */
-        int devpts, tty;       /* borrowed; -EBADF: none */
+        unsigned
+                own_stdio; /* bit n: stdio[n] is a pipe of the service's, to be given to the program's user */
+        int devpts, tty;   /* borrowed; -EBADF: none */
         const UserMap *map;    /* borrowed for the call; NULL: no user namespace is made */
         uint64_t timeout_usec; /* UINT64_MAX: none */
 } LaunchParameters;

@@ -2,6 +2,7 @@
 /* berthd(8): arguments, event loop, signals, and when to end. */
 #include <errno.h>
 #include <getopt.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -239,6 +240,9 @@ static int serve_privately(Service *service) {
         r = cgroup_tree_new(service->event, &service->manager->cgroups);
         if (r < 0)
                 log_message(LOG_DEBUG, "No control groups to use: %s", strerror(-r));
+        /* Without that a container that can make nodes could open any device. */
+        if (!service->manager->cgroups || !cgroup_tree_limits_devices(service->manager->cgroups))
+                service->manager->capabilities_lacking |= UINT64_C(1) << CAP_MKNOD;
         r = listener_new(service->manager, on_peers_gone, service, &service->listener);
         if (r < 0)
                 return r;

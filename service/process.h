@@ -102,8 +102,8 @@ struct Process {
         pid_t pid; /* 0: none */
         int pidfd; /* owned */
         sd_event_source *exit_source;
-        int stdio[3];             /* owned: the client's ends of pipes until the start is answered, or -EBADF */
-        Terminal *terminal;       /* owned, or NULL */
+        int stdio[3];       /* owned: the client's ends of pipes until the start is answered, or -EBADF */
+        Terminal *terminal; /* owned, or NULL */
         TerminalSize wanted_size; /* stored by Resize before a start; rows 0: none */
 
         int exit_code, exit_status; /* as waitid(2) has them */

@@ -126,12 +126,34 @@ static int on_stop_answered(sd_bus_message *message, void *userdata, sd_bus_erro
         return 0;
 }
 
+/* A scope with a controller is stopped by asking that, which is us, and then by waiting for its processes; ours is dead by
+ * now, and a scope that it was dead before it came to would wait for ever. Abandoned, it has nobody to ask. One that is
+ * not running yet cannot be, and does not need it. */
+static int abandon(Scope *scope) {
+        _cleanup_bus_message_ sd_bus_message *m = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(scope->manager->bus, &m, SYSTEMD_NAME, SYSTEMD_PATH,
+                                           SYSTEMD_MANAGER, "AbandonScope");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_set_expect_reply(m, 0);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(m, "s", scope->unit);
+        if (r < 0)
+                return r;
+        return sd_bus_send(scope->manager->bus, m, NULL);
+}
+
 static void scope_ask_stop(Scope *scope) {
         int r;
 
-        r = sd_bus_call_method_async(scope->manager->bus, &scope->call, SYSTEMD_NAME, SYSTEMD_PATH,
-                                     SYSTEMD_MANAGER, "StopUnit", on_stop_answered, scope, "ss", scope->unit,
-                                     "replace");
+        r = abandon(scope);
+        if (r >= 0)
+                r = sd_bus_call_method_async(scope->manager->bus, &scope->call, SYSTEMD_NAME, SYSTEMD_PATH,
+                                             SYSTEMD_MANAGER, "StopUnit", on_stop_answered, scope, "ss",
+                                             scope->unit, "replace");
         if (r < 0) {
                 log_message(LOG_WARNING, "Cannot ask for the end of %s: %s", scope->unit, strerror(-r));
                 scope_dead(scope);
@@ -201,6 +223,12 @@ static int append_properties(sd_bus_message *m, const ScopeManager *manager, con
                 if (r < 0)
                         return r;
         }
+        /* As device-filter.h: nodes of anything can be made, and none but these opened. */
+        r = sd_bus_message_append(m, "(sv)(sv)", "DevicePolicy", "s", "closed", "DeviceAllow", "a(ss)", 5,
+                                  "/dev/tty", "rw", "/dev/ptmx", "rw", "char-pts", "rw", "char-*", "m",
+                                  "block-*", "m");
+        if (r < 0)
+                return r;
         r = resources_append(p->resources, m);
         if (r < 0)
                 return r;

@@ -16,8 +16,8 @@ int spec_bus_read(sd_bus_message *message, Spec **ret, sd_bus_error *error);
 
 /* One a{sv} of Exec: the process part of a spec over what the container's gives by default, and the options of a start.
  * A command given here is run, and the key is InvalidArgs then; `more` (or NULL) are keys of the caller's own. Errors as spec_bus_read(). */
-int spec_bus_read_exec(sd_bus_message *message, const Spec *base, char *const *command, const DictTable *more,
-                       Spec **ret, StartOptions *ret_options, sd_bus_error *error);
+int spec_bus_read_exec(sd_bus_message *message, const Spec *base, char *const *command,
+                       const DictTable *more, Spec **ret, StartOptions *ret_options, sd_bus_error *error);
 
 /* The options of Start and RunContainer. Descriptors in them are duplicated, the caller owns them with *ret
  * (options_done()). InvalidArgs instead of InvalidSpec. */

@@ -365,8 +365,8 @@ static int map_birth(Child *child) {
         int r;
 
         report_stage(child->report, LAUNCH_STAGE_CLONE);
-        page = sys_mmap_at(sizeof(LaunchBirth), PROT_READ | PROT_WRITE, MAP_SHARED, child->fds[LAUNCH_FD_REPORT],
-                           LAUNCH_BIRTH_OFFSET);
+        page = sys_mmap_at(sizeof(LaunchBirth), PROT_READ | PROT_WRITE, MAP_SHARED,
+                           child->fds[LAUNCH_FD_REPORT], LAUNCH_BIRTH_OFFSET);
         if (sys_is_error(page))
                 return report_detail(child->report, (int) (long) page, "report");
         r = sys_madvise(page, sizeof(LaunchBirth), MADV_DONTFORK);

@@ -14,19 +14,19 @@ typedef struct Child {
         int socket;
         LaunchPlan *plan;
         LaunchReport *report;
-        LaunchBirth *birth; /* of a process that goes between: the number of the child that it makes */
+        LaunchBirth *birth;      /* of a process that goes between: the number of the child that it makes */
         int fds[_LAUNCH_FD_MAX]; /* by role */
         size_t n_numbered;
         struct {
                 unsigned number;
                 int fd;
         } numbered[LAUNCH_NUMBERED_MAX]; /* descriptors of the client's, by the number they shall have */
-        uint32_t own_stdio;      /* bit n: the user is to own standard stream n */
-        uint32_t gates;          /* bit n: LaunchGate n has been opened */
-        int root;                /* the container's root, attached in this mount namespace */
-        int tty;                 /* the slave of the terminal */
-        int null;                /* O_PATH: the null device, checked */
-        int empty;               /* an empty read-only directory, attached once it has been used */
+        uint32_t own_stdio;              /* bit n: the user is to own standard stream n */
+        uint32_t gates;                  /* bit n: LaunchGate n has been opened */
+        int root;                        /* the container's root, attached in this mount namespace */
+        int tty;                         /* the slave of the terminal */
+        int null;                        /* O_PATH: the null device, checked */
+        int empty;                       /* an empty read-only directory, attached once it has been used */
         User *user;
 } Child;
 

@@ -96,7 +96,8 @@ typedef enum LaunchFd {
 /* The first message on the child's socket: role[i] tells what the i-th descriptor is. */
 typedef struct LaunchHello {
         uint32_t n_fds;
-        uint32_t own_stdio; /* bit n: standard stream n is a pipe made for the program, whose user is to own it */
+        uint32_t
+                own_stdio; /* bit n: standard stream n is a pipe made for the program, whose user is to own it */
         uint32_t role[LAUNCH_HELLO_FDS_MAX];
 } LaunchHello;
 

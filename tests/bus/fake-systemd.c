@@ -151,6 +151,15 @@ static void read_value(sd_bus_message *m, FakeUnit *unit, const char *name) {
         } else if (strcmp(contents, "as") == 0) {
                 assert_true(sd_bus_message_read(m, "v", "as", 1, &text) >= 0);
                 append(&unit->properties, "%s", text);
+        } else if (strcmp(contents, "a(ss)") == 0) {
+                const char *access;
+
+                assert_true(sd_bus_message_enter_container(m, 'v', contents) > 0);
+                assert_true(sd_bus_message_enter_container(m, 'a', "(ss)") > 0);
+                while (sd_bus_message_read(m, "(ss)", &text, &access) > 0)
+                        append(&unit->properties, "%s %s,", text, access);
+                assert_true(sd_bus_message_exit_container(m) >= 0);
+                assert_true(sd_bus_message_exit_container(m) >= 0);
         } else if (strcmp(contents, "au") == 0) {
                 assert_true(sd_bus_message_read(m, "v", "au", 1, &u) >= 0);
                 unit->pid = (pid_t) u;
@@ -254,6 +263,8 @@ static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         if (fake->mute_stop)
                 return 1;
         unit = fake_systemd_unit(fake, name);
+        /* One that has a controller would ask it, and then wait for processes that are dead already. */
+        assert_true(!unit || unit->job[0] || unit->abandoned);
         if (unit && unit->job[0])
                 start_job_over(fake, unit, "canceled");
         else if (unit)
@@ -261,6 +272,20 @@ static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         (void) snprintf(job, sizeof(job), PATH "/job/%u", ++fake->n_jobs);
         assert_true(sd_bus_reply_method_return(m, "o", job) >= 0);
         job_removed(fake, sd_bus_message_get_sender(m), job, name, "done");
+        return 1;
+}
+
+/* Whoever abandons a scope wants no answer. */
+static int method_abandon(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        FakeSystemd *fake = userdata;
+        const char *name;
+        FakeUnit *unit;
+
+        assert_true(sd_bus_message_read(m, "s", &name) >= 0);
+        assert_false(sd_bus_message_get_expect_reply(m));
+        unit = fake_systemd_unit(fake, name);
+        if (unit && !unit->job[0])
+                unit->abandoned = true;
         return 1;
 }
 
@@ -294,6 +319,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_METHOD("StartTransientUnit", "ssa(sv)a(sa(sv))", "o", method_start, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("SetUnitProperties", "sba(sv)", NULL, method_set, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("StopUnit", "ss", "o", method_stop, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD("AbandonScope", "s", NULL, method_abandon, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("KillUnit", "ssi", NULL, method_kill, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_VTABLE_END,

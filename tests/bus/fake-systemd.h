@@ -9,6 +9,7 @@
 #include <systemd/sd-bus.h>
 
 typedef struct FakeUnit {
+        bool abandoned;          /* it has no controller any more */
         char *name, *properties; /* the latter one "Name=value\n" each, in their order */
         pid_t pid;
         int pidfd;

@@ -78,8 +78,9 @@ static void test_unit_exists_once(void **state) {
 
         f->systemd->exists = 1;
         call_succeed(call_run(f, f->client, &asleep));
-        assert_non_null(strstr(f->systemd->log, "StartTransientUnit " UNIT "\nStopUnit " UNIT "\n"
-                                                "StartTransientUnit " UNIT "\n"));
+        assert_non_null(strstr(f->systemd->log,
+                               "StartTransientUnit " UNIT "\nAbandonScope " UNIT "\nStopUnit " UNIT "\n"
+                               "StartTransientUnit " UNIT "\n"));
         call_succeed(call_begin(f, f->client, "a", "Remove", "b", 1));
 }
 

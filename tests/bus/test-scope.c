@@ -110,15 +110,19 @@ static void test_properties_252(void **state) {
         Fixture *f = *state;
         FakeUnit *unit = run_asleep(f);
 
-        assert_string_equal(unit->properties, "Description=s Container a-b\n"
-                                              "Slice=s machine-x.slice\n"
-                                              "Delegate=b 1\n"
-                                              "CollectMode=s inactive-or-failed\n"
-                                              "Controller=s org.berth1\n"
-                                              "KillSignal=i 2\n"
-                                              "TimeoutStopUSec=t 12000000\n"
-                                              "After=as berthd.service\n"
-                                              "PIDs=au \n");
+        assert_string_equal(unit->properties,
+                            "Description=s Container a-b\n"
+                            "Slice=s machine-x.slice\n"
+                            "Delegate=b 1\n"
+                            "CollectMode=s inactive-or-failed\n"
+                            "Controller=s org.berth1\n"
+                            "KillSignal=i 2\n"
+                            "TimeoutStopUSec=t 12000000\n"
+                            "After=as berthd.service\n"
+                            "DevicePolicy=s closed\n"
+                            "DeviceAllow=a(ss) /dev/tty rw,/dev/ptmx rw,char-pts rw,char-* m,"
+                            "block-* m,\n"
+                            "PIDs=au \n");
         end_asleep(f, unit);
 }
 

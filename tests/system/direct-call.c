@@ -260,7 +260,8 @@ static const char *call_piped(sd_bus *bus, sd_bus_message *m, int ret_ends[3]) {
         return keep_path(path);
 }
 
-const char *must_run_piped(const Direct *d, sd_bus *bus, const char *name, const Call *call, int ret_ends[3]) {
+const char *must_run_piped(const Direct *d, sd_bus *bus, const char *name, const Call *call,
+                           int ret_ends[3]) {
         _cleanup_bus_message_ sd_bus_message *m = call_new(d, bus, "RunContainer", name, call);
 
         return call_piped(bus, m, ret_ends);

@@ -31,8 +31,8 @@ typedef struct Call {
 
         const char *on_disconnect;
         unsigned rows, columns;
-        bool sized;       /* send the size even when it is 0 */
-        const int *stdio; /* three descriptors; negative: not given */
+        bool sized;                 /* send the size even when it is 0 */
+        const int *stdio;           /* three descriptors; negative: not given */
         const char *const *streams; /* three words, for those that have no descriptor; NULL: not given */
         const int *numbered;        /* pairs of FileDescriptors: number, descriptor, …, -1 */
 } Call;
@@ -57,7 +57,8 @@ const char *must_run(const Direct *d, sd_bus *bus, const char *name, const Call 
 
 /* The same for a program with pipes, by RunContainer, or by Exec where `container` is the path of one: their ends in
  * ret_ends[], -EBADF where there is none. */
-const char *must_run_piped(const Direct *d, sd_bus *bus, const char *name, const Call *call, int ret_ends[3]);
+const char *must_run_piped(const Direct *d, sd_bus *bus, const char *name, const Call *call,
+                           int ret_ends[3]);
 const char *must_exec_piped(sd_bus *bus, const char *container, const Call *call, int ret_ends[3]);
 
 /* The same, and it must fail, with this name; returns the message, kept until the next call. */

@@ -237,12 +237,14 @@ int run_begin(Launcher *launcher, const TestPlan *plan, const uint32_t *roles, c
                 order[n_order++] = plan->enter;
         }
         assert_int_equal(fd_send(launcher->control, &request, sizeof(request), order, (size_t) n_order), 0);
-        assert_int_equal(fd_receive(launcher->control, &reply, sizeof(reply), got, 2, &n_got), sizeof(reply));
+        assert_int_equal(fd_receive(launcher->control, &reply, sizeof(reply), got, 2, &n_got),
+                         sizeof(reply));
         assert_int_equal(reply.id, 77);
         assert_int_equal(n_got, reply.error == 0);
         if (reply.error == 0 && reply.kind == LAUNCH_REPLY_STEP) {
                 const volatile LaunchBirth *birth =
-                        (const volatile LaunchBirth *) ((const volatile char *) run->shared + LAUNCH_BIRTH_OFFSET);
+                        (const volatile LaunchBirth *) ((const volatile char *) run->shared +
+                                                        LAUNCH_BIRTH_OFFSET);
 
                 assert_true(plan->enter);
                 assert_int_equal(waitid((idtype_t) P_PIDFD, (id_t) got[0], &(siginfo_t) {}, WEXITED), 0);

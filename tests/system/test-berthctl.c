@@ -281,8 +281,9 @@ static void test_control_characters_are_the_callers(void **state) {
         _cleanup_terminal_test_ TerminalTest *t = NULL;
 
         /* They are in force before the first input, not before the first instruction: so it waits for a line. */
-        t = host_shell("stty intr ^G; $BERTHCTL --direct run -t --ephemeral / -- sh -c 'trap \"exit 9\" INT; "
-                       "echo waiting; read y; stty -a; echo ready; read x; sleep 10'");
+        t = host_shell(
+                "stty intr ^G; $BERTHCTL --direct run -t --ephemeral / -- sh -c 'trap \"exit 9\" INT; "
+                "echo waiting; read y; stty -a; echo ready; read x; sleep 10'");
         assert_true(terminal_test_expect(t, "waiting", MS));
         terminal_test_type(t, "\r");
         assert_true(terminal_test_expect(t, "intr = ^G", MS));

@@ -92,13 +92,13 @@ static void test_case_12_a_signal_reaches_one_process(void **state) {
 
         a = must_exec(d->bus, path, &sleeper, NULL);
         b = must_exec(d->bus, path, &sleeper, NULL);
-        assert_true(sd_bus_call_method(d->bus, BERTH_BUS_NAME, a, BERTH_INTERFACE_PROCESS, "Signal", NULL, NULL, "i",
-                                       SIGTERM) >= 0);
+        assert_true(sd_bus_call_method(d->bus, BERTH_BUS_NAME, a, BERTH_INTERFACE_PROCESS, "Signal", NULL,
+                                       NULL, "i", SIGTERM) >= 0);
         end = process_must_wait(d->bus, a);
         assert_int_equal(end.code, CLD_KILLED);
         assert_int_equal(end.status, SIGTERM);
-        assert_true(sd_bus_get_property_trivial(d->bus, BERTH_BUS_NAME, b, BERTH_INTERFACE_PROCESS, "ExitCode", NULL,
-                                                'i', &code) >= 0);
+        assert_true(sd_bus_get_property_trivial(d->bus, BERTH_BUS_NAME, b, BERTH_INTERFACE_PROCESS,
+                                                "ExitCode", NULL, 'i', &code) >= 0);
         assert_int_equal(code, 0);
         assert_string_equal(get_s(d->bus, path, "State"), "running");
 }
@@ -121,7 +121,8 @@ static void test_case_16_not_found_and_not_executable_are_told_apart(void **stat
                 assert_non_null(strstr(exec_must_fail(d->bus, path, &call, all[i].error), all[i].command));
         }
         const Call nowhere = { .command = WORDS("true"), .working_directory = "/nowhere" };
-        assert_non_null(strstr(exec_must_fail(d->bus, path, &nowhere, BERTH_ERROR_LAUNCH_FAILED), "/nowhere"));
+        assert_non_null(
+                strstr(exec_must_fail(d->bus, path, &nowhere, BERTH_ERROR_LAUNCH_FAILED), "/nowhere"));
         const Call nobody = { .command = WORDS("true"), .user = "nosuch" };
         assert_non_null(strstr(exec_must_fail(d->bus, path, &nobody, BERTH_ERROR_LAUNCH_FAILED), "nosuch"));
         const Call nothing = {};
@@ -211,7 +212,9 @@ static void test_case_31_end_of_input_reaches_the_program(void **state) {
 }
 
 static void test_case_07_the_size_is_in_force_at_once(void **state) {
-        const Call sized = { .command = WORDS("stty", "size"), .terminal = true, .rows = 43, .columns = 132 };
+        const Call sized = {
+                .command = WORDS("stty", "size"), .terminal = true, .rows = 43, .columns = 132
+        };
         const Call unsized = { .command = SH("stty size; tty"), .terminal = true, .sized = true };
         Direct *d = *state;
         const char *path = idle(d), *process;
@@ -246,7 +249,8 @@ static void test_case_01_no_output_is_lost(void **state) {
 }
 
 static void test_resize_reaches_the_foreground(void **state) {
-        const Call call = { .command = SH("trap 'stty size; exit 6' WINCH; echo up; while :; do sleep 0.05; done"),
+        const Call call = { .command = SH(
+                                    "trap 'stty size; exit 6' WINCH; echo up; while :; do sleep 0.05; done"),
                             .terminal = true };
         _cleanup_free_ char *output = NULL;
         Direct *d = *state;
@@ -256,8 +260,8 @@ static void test_resize_reaches_the_foreground(void **state) {
 
         process = must_exec(d->bus, path, &call, &master);
         assert_int_equal(read(master, up, 4), 4);
-        assert_true(sd_bus_call_method(d->bus, BERTH_BUS_NAME, process, BERTH_INTERFACE_PROCESS, "Resize", NULL, NULL,
-                                       "qq", 30, 90) >= 0);
+        assert_true(sd_bus_call_method(d->bus, BERTH_BUS_NAME, process, BERTH_INTERFACE_PROCESS, "Resize",
+                                       NULL, NULL, "qq", 30, 90) >= 0);
         output = read_to_end(master, MS);
         (void) close(master);
         assert_string_equal(output, "30 90\r\n");
@@ -388,7 +392,8 @@ static void test_a_starting_container_is_waited_for(void **state) {
 
 /* Execs that are under way in every phase when their container is stopped, removed, or loses its init. */
 static void test_every_end_of_the_container_answers_every_exec(void **state) {
-        const Call container = { .command = WORDS("sleep", "1000") }, call = { .command = WORDS("sleep", "1000") };
+        const Call container = { .command = WORDS("sleep", "1000") },
+                   call = { .command = WORDS("sleep", "1000") };
         Direct *d = *state;
 
         for (unsigned i = 0; i < 60; i++) {
@@ -513,7 +518,8 @@ static void test_who_may_trace_finds_no_way_to_the_host(void **state) {
                 end = process_must_wait(d->bus, must_exec(d->bus, path, &call, NULL));
                 assert_int_equal(end.code, CLD_EXITED);
         }
-        assert_non_null(strstr(exec_must_fail(d->bus, path, &refused, BERTH_ERROR_NOT_SUPPORTED), "CAP_SYS_PTRACE"));
+        assert_non_null(
+                strstr(exec_must_fail(d->bus, path, &refused, BERTH_ERROR_NOT_SUPPORTED), "CAP_SYS_PTRACE"));
         (void) close(in[1]);
         output = read_to_end(out[0], MS);
         (void) close(out[0]);
@@ -522,7 +528,8 @@ static void test_who_may_trace_finds_no_way_to_the_host(void **state) {
 
 static void test_an_ordinary_users_container_is_entered(void **state) {
         const Call container = { .command = WORDS("sleep", "1000"), .root = "/", .read_only = true };
-        const Call call = { .command = SH("id -u; tty; stty size; stat -c %u $(tty); kill -0 1 && echo sees 1"),
+        const Call call = { .command = SH(
+                                    "id -u; tty; stty size; stat -c %u $(tty); kill -0 1 && echo sees 1"),
                             .terminal = true,
                             .rows = 20,
                             .columns = 60 };

@@ -117,6 +117,28 @@ static void test_masked_and_read_only_paths(void **state) {
         }
 }
 
+/* Nodes of anything can be made, but what they stand for can't be opened: not with any of the ways to have a root. */
+static void test_no_device_of_the_host_can_be_opened(void **state) {
+        static const char *const script =
+                "cd /tmp; for n in 'c 10 229' 'c 10 237' 'c 1 1' 'c 1 11' 'b 7 0' 'b 1 0'; do"
+                " rm -f node; mknod node $n && head -c 1 node 2>&1 | grep -q 'not permitted' || echo open "
+                "$n; done;"
+                "for d in null zero full random urandom; do head -c 1 /dev/$d >/dev/null || echo no $d; "
+                "done;"
+                "echo x >/dev/null && echo fine";
+        Direct *d = *state;
+        Call calls[] = { {}, { .ephemeral = true }, { .add_capabilities = WORDS("ALL") } };
+
+        assert_int_equal(symlink("busybox", text("%s/bin/mknod", d->root)), 0);
+        assert_int_equal(symlink("busybox", text("%s/bin/rm", d->root)), 0);
+        for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
+                _cleanup_free_ char *output = NULL;
+
+                output = capture_sh(d, &calls[i], script);
+                assert_string_equal(output, "fine\n");
+        }
+}
+
 static void test_devices_are_these_and_no_others(void **state) {
         const Call call = {};
         Direct *d = *state;
@@ -371,6 +393,7 @@ int main(void) {
                 direct_test(test_capabilities_are_what_the_spec_says),
                 direct_test(test_no_new_privileges_and_seccomp_are_in_force),
                 direct_test(test_masked_and_read_only_paths),
+                direct_test(test_no_device_of_the_host_can_be_opened),
                 direct_test(test_devices_are_these_and_no_others),
                 direct_test(test_limits_and_oom_score),
                 direct_test(test_namespaces_hide_the_host),
