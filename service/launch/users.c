@@ -200,45 +200,66 @@ static int read_optional(int root, const char *path, const char **ret_data, size
         return r;
 }
 
-static int copy_text(const char *text, size_t length, const char *otherwise,
-                     char ret[static USERS_TEXT_MAX]) {
-        if (length >= USERS_TEXT_MAX)
-                return -ENAMETOOLONG;
+/* The field of an entry that there is no room for, or NULL. */
+static const char *find_too_long(const UsersEntry *entry) {
+        if (entry->name_length >= USERS_TEXT_MAX)
+                return "name";
+        if (entry->home_length >= USERS_TEXT_MAX)
+                return "home";
+        if (entry->shell_length >= USERS_TEXT_MAX)
+                return "shell";
+        return NULL;
+}
+
+static void copy_text(const char *text, size_t length, const char *otherwise,
+                      char ret[static USERS_TEXT_MAX]) {
         if (length == 0) {
                 (void) text_append(ret, ret + USERS_TEXT_MAX, otherwise);
-                return 0;
+                return;
         }
         __builtin_memcpy(ret, text, length);
         ret[length] = 0;
-        return 0;
 }
 
-static int fill_from_passwd(int root, const UsersRequest *request, User *user) {
-        const char *data;
+static void describe_too_long(User *user, const char *field, const char *name) {
+        const char *end = user->detail + sizeof(user->detail);
+        char *to;
+
+        to = text_append(user->detail, end, "/etc/passwd: ");
+        to = text_append(to, end, field);
+        to = text_append(to, end, " of ");
+        to = text_append(to, end, name);
+        (void) text_append(to, end, " is too long");
+}
+
+static int fill_from_passwd(int root, const UsersRequest *request, User *user, const char **ret_detail) {
+        const char *data, *field;
         UsersEntry entry;
         size_t size;
         int r;
 
         r = read_optional(root, "/etc/passwd", &data, &size);
-        /* For a number it is only about HOME. */
+        /* For a number it is only about HOME, USER and SHELL: what can't be used isn't there. */
         if (r < 0 && !request->name)
                 return 0;
         if (r < 0)
                 return r;
         if (!users_find(data, size, request->name, request->uid, &entry))
                 return request->name ? -ESRCH : 0;
+        field = find_too_long(&entry);
+        if (field && !request->name)
+                return 0;
+        if (field) {
+                describe_too_long(user, field, request->name);
+                *ret_detail = user->detail;
+                return -ENAMETOOLONG;
+        }
         user->uid = entry.uid;
         if (request->name && !request->has_gid)
                 user->gid = entry.gid;
-        r = copy_text(entry.name, entry.name_length, "", user->name);
-        if (r < 0)
-                return r;
-        r = copy_text(entry.home, entry.home_length, "/", user->home);
-        if (r < 0)
-                return r;
-        r = copy_text(entry.shell, entry.shell_length, "/bin/sh", user->shell);
-        if (r < 0)
-                return r;
+        copy_text(entry.name, entry.name_length, "", user->name);
+        copy_text(entry.home, entry.home_length, "/", user->home);
+        copy_text(entry.shell, entry.shell_length, "/bin/sh", user->shell);
         user->known = true;
         return 0;
 }
@@ -301,7 +322,7 @@ int users_resolve(int root, const UsersRequest *request, User *user, const char 
         user->uid = request->uid;
         user->gid = request->has_gid ? request->gid : 0;
         user->home[0] = '/';
-        r = fill_from_passwd(root, request, user);
+        r = fill_from_passwd(root, request, user, ret_detail);
         if (r < 0)
                 return r;
         return fill_groups(root, request, user, ret_detail);

@@ -23,6 +23,7 @@ typedef struct User {
         uint32_t uid, gid;
         bool known; /* has a line in passwd: name, home and shell are from there */
         size_t n_groups;
+        char detail[USERS_TEXT_MAX]; /* what users_resolve() has to say, beyond a name */
         char name[USERS_TEXT_MAX], home[USERS_TEXT_MAX], shell[USERS_TEXT_MAX];
         uint32_t groups[USERS_GROUPS_MAX];
 } User;
@@ -49,6 +50,7 @@ int users_find_memberships(const char *data, size_t size, const char *member, ui
  * memory stays until the program is executed; an empty file has size 0. */
 int users_read(int root, const char *path, const char **ret_data, size_t *ret_size);
 
-/* Looks everything up; user is filled with zeros before. -ESRCH: no such user or group; *ret_detail names
- * it on an error, borrowed from request. */
+/* Looks everything up; user is filled with zeros before. -ESRCH: no such user or group; -ENAMETOOLONG: the
+ * line of a user given by name has too long a field, while one of a user given by number then counts as
+ * absent. *ret_detail names the culprit on an error, borrowed from request or user. */
 int users_resolve(int root, const UsersRequest *request, User *user, const char **ret_detail);

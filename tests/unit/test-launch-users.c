@@ -201,6 +201,54 @@ static void test_users_are_resolved(void **state) {
         assert_string_equal(detail, "4294967295");
 }
 
+static void test_too_long_fields_matter_to_a_name_only(void **state) {
+        static const struct {
+                const char *before, *after, *name, *detail;
+        } cases[] = {
+                { "app:x:1000:1001::/", ":/bin/sh\n", "app", "/etc/passwd: home of app is too long" },
+                { "app:x:1000:1001::/home/app:/", "\n", "app", "/etc/passwd: shell of app is too long" },
+                { "", ":x:1000:1001::/home/app:/bin/sh\n", NULL, NULL },
+        };
+        Root *root = *state;
+        char passwd[6000], fill[5001];
+        _cleanup_free_ User *user = calloc(1, sizeof(User));
+        const char *detail;
+
+        assert_non_null(user);
+        memset(fill, 'x', sizeof(fill) - 1);
+        fill[sizeof(fill) - 1] = 0;
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                (void) snprintf(passwd, sizeof(passwd), "%s%s%s", cases[i].before, fill, cases[i].after);
+                put(root, "etc/passwd", passwd, strlen(passwd));
+
+                memset(user, 0, sizeof(*user));
+                assert_int_equal(users_resolve(root->fd, &(UsersRequest) { .uid = 1000 }, user, &detail), 0);
+                assert_int_equal(user->uid, 1000);
+                assert_int_equal(user->gid, 0);
+                assert_false(user->known);
+                assert_string_equal(user->home, "/");
+                assert_string_equal(user->name, "");
+
+                if (cases[i].name) {
+                        memset(user, 0, sizeof(*user));
+                        assert_int_equal(users_resolve(root->fd, &(UsersRequest) { .name = cases[i].name },
+                                                       user, &detail),
+                                         -ENAMETOOLONG);
+                        assert_string_equal(detail, cases[i].detail);
+                }
+                assert_int_equal(unlinkat(root->fd, "etc/passwd", 0), 0);
+        }
+
+        /* The longest that there is room for. */
+        fill[USERS_TEXT_MAX - 2] = 0;
+        (void) snprintf(passwd, sizeof(passwd), "app:x:1000:1001::/%s:/bin/sh\n", fill);
+        put(root, "etc/passwd", passwd, strlen(passwd));
+        memset(user, 0, sizeof(*user));
+        assert_int_equal(users_resolve(root->fd, &(UsersRequest) { .uid = 1000 }, user, &detail), 0);
+        assert_true(user->known);
+        assert_int_equal(strlen(user->home), USERS_TEXT_MAX - 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_passwd_lines),
@@ -209,6 +257,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_only_regular_files_of_bounded_size_are_read, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_users_are_resolved, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_too_long_fields_matter_to_a_name_only, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
