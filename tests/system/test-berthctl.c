@@ -334,6 +334,30 @@ static void test_a_client_killed_for_good_leaves_nothing(void **state) {
         }
 }
 
+static void test_missing_targets_are_made_in_a_read_only_root_too(void **state) {
+        static const struct {
+                const char *option, *left;
+        } cases[] = {
+                { "--read-only", "bin dev proc srv sys" },
+                { "--ephemeral", "bin" },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_terminal_test_ TerminalTest *t = NULL;
+                char line[1024];
+
+                (void) snprintf(line, sizeof(line),
+                                "root=$(mktemp -d) && mkdir $root/bin && cp /bin/busybox $root/bin/ && "
+                                "$BERTHCTL --direct run -T %s -v /etc/passwd:/srv/file $root -- "
+                                "/bin/busybox test -s /srv/file; status=$?; "
+                                "left=$(echo $(ls $root)); rm -r $root; "
+                                "[ $status = 0 ] && [ \"$left\" = '%s' ]",
+                                cases[i].option, cases[i].left);
+                t = host_shell(line);
+                assert_int_equal(terminal_test_wait(t, MS), 0);
+        }
+}
+
 static void test_stop_and_continue(void **state) {
         _cleanup_terminal_test_ TerminalTest *t = NULL;
         struct termios before, during, stopped, again;
@@ -384,6 +408,7 @@ int main(void) {
                 cmocka_unit_test(test_the_kind_of_terminal_is_passed),
                 cmocka_unit_test(test_control_characters_are_the_callers),
                 cmocka_unit_test(test_a_client_killed_for_good_leaves_nothing),
+                cmocka_unit_test(test_missing_targets_are_made_in_a_read_only_root_too),
                 cmocka_unit_test(test_stop_and_continue),
         };
 
