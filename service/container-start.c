@@ -181,6 +181,8 @@ static int begin_launch(Container *container, sd_bus_error *error) {
                                       .plan_size = plan_size,
                                       .cgroup = container->cgroup ? cgroup_fd(container->cgroup) : -EBADF,
                                       .enter = -EBADF,
+                                      .container = container->name,
+                                      .unit = container->unit,
                                       .devpts = container->devpts,
                                       .terminal = TAKE_PTR(terminal),
                                       .map = manager->own_user_namespace ? &manager->user_map : NULL,

@@ -235,6 +235,8 @@ static int launch(Exec *exec, sd_bus_error *error) {
                                       .plan_size = plan_size,
                                       .cgroup = cgroup,
                                       .enter = container->init->pidfd,
+                                      .container = container->name,
+                                      .unit = container->unit,
                                       .devpts = -EBADF,
                                       .terminal = TAKE_PTR(terminal),
                               },

@@ -41,9 +41,9 @@ static int read_stdio_word(const DictKey *key, const char *text, StreamKind *ret
         else if (strcmp(text, "pipe") == 0)
                 *ret = STREAM_PIPE;
         else if (strcmp(text, "journal") == 0 && key->offset > 0)
-                return not_supported(error, "%s=%s is not supported by this version.", key->name, text);
+                *ret = STREAM_JOURNAL;
         else
-                return invalid_args(error, "%s: %s is neither null, pipe nor a descriptor.", key->name,
+                return invalid_args(error, "%s: %s is neither null, pipe, journal (of an output) nor a descriptor.", key->name,
                                     QUOTE(text));
         return 0;
 }

@@ -29,6 +29,7 @@ typedef enum StreamKind {
         STREAM_DEFAULT, /* not given */
         STREAM_NULL,
         STREAM_PIPE, /* the client gets the other end */
+        STREAM_JOURNAL,
         STREAM_DESCRIPTOR,
 } StreamKind;
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "interfaces/names.h"
+#include "service/journal.h"
 #include "service/process-internal.h"
 #include "service/process.h"
 #include "service/streams.h"
@@ -170,12 +171,44 @@ int process_prepare_start(Process *process, const Spec *spec, StartOptions *opti
         return 0;
 }
 
+/* Output and error to the journal, where it was asked for; where nothing was and there is one, too. */
+static int open_journal(Process *process, const ProcessLaunch *launch, sd_bus_error *error) {
+        static const char *const keys[] = { NULL, "StandardOutput", "StandardError" };
+        StartOptions *options = &process->options;
+        _cleanup_free_ char *identifier = NULL;
+
+        if (asprintf(&identifier, "berth-%s", launch->container) < 0) {
+                identifier = NULL;
+                return -ENOMEM;
+        }
+        for (unsigned i = 1; i < ELEMENTSOF(keys); i++) {
+                bool follows = i == 2 && options->streams[i] == STREAM_DEFAULT;
+                StreamKind kind = options->streams[follows ? 1 : i];
+                int fd;
+
+                if (kind != STREAM_JOURNAL &&
+                    (kind != STREAM_DEFAULT || process->spec->terminal || !*launch->unit))
+                        continue;
+                fd = *launch->unit ? journal_stream(JOURNAL_STDOUT_PATH, identifier, launch->unit) : -ENOENT;
+                if (fd >= 0)
+                        options->stdio[i] = fd;
+                else if (kind == STREAM_JOURNAL)
+                        return sd_bus_error_setf(error, BERTH_ERROR_NOT_SUPPORTED,
+                                                 "%s=journal: there is no journal to write to: %s",
+                                                 keys[follows ? 1 : i], strerror(-fd));
+        }
+        return 0;
+}
+
 int process_launch(Process *process, ProcessLaunch *launch, sd_bus_error *error) {
         StartOptions *options = &process->options;
         LaunchParameters parameters;
         int r;
 
         process->terminal = TAKE_PTR(launch->terminal);
+        r = open_journal(process, launch, error);
+        if (r < 0)
+                return r;
         r = streams_open(options, process->stdio);
         if (r < 0)
                 return process_set_failure(process, LAUNCH_STAGE_TERMINAL, r, "pipe", error);

@@ -32,6 +32,17 @@ is "GetContainerByPID's other way is the cgroup" "$(run cat "/proc/$pid/cgroup" 
 is "berthd's score is not the container's" "$(run cat "/proc/$pid/oom_score_adj")" 0
 is "nor is its limit of descriptors" "$(run sh -c "awk '/Max open files/ { print \$4 }' /proc/$pid/limits")" 1024
 
+# ---- What it says ----
+
+start talker sh -c 'echo from-init; echo from-error >&2; exec sleep 1000' >/dev/null
+expect_within 10 "what it says is in the journal under its name" \
+        run sh -c 'journalctl -o cat -t berth-talker | grep -q from-init'
+expect_within 10 "and what it complains of" run sh -c 'journalctl -o cat -t berth-talker | grep -q from-error'
+like "and is its scope's" "$(run systemctl status berth-talker.scope)" 'from-init'
+container talker Capture 'asa{sv}' 2 echo captured 0 >/dev/null
+not_ok "what is captured is not" run sh -c 'journalctl -o cat -t berth-talker | grep -q captured'
+container talker Remove b true >/dev/null
+
 # ---- The end ----
 
 container demo Signal i 9 >/dev/null

@@ -196,6 +196,18 @@ static void test_a_background_job_delays_no_end(void **state) {
         close_ends(ends);
 }
 
+/* The direct mode has no scopes that lines could belong to. */
+static void test_no_journal_without_systemd(void **state) {
+        const Call call = { .command = WORDS("true"),
+                            .streams = (const char *const[]) { NULL, NULL, "journal" } };
+        const char *message;
+        Direct *d = *state;
+
+        message = must_fail(d, d->bus, "journal", &call, BERTH_ERROR_NOT_SUPPORTED);
+        assert_non_null(strstr(message, "StandardError=journal"));
+        assert_int_equal(count_containers(d->bus), 0);
+}
+
 static void test_failed_starts_keep_no_pipe(void **state) {
         const Call call = { .command = WORDS("/no/such"), .streams = PIPES(1, 1, 1) };
         Direct *d = *state;
@@ -232,6 +244,7 @@ int main(void) {
                 direct_test(test_exactly_three_descriptors),
                 direct_test(test_descriptors_come_under_their_numbers),
                 direct_test(test_a_background_job_delays_no_end),
+                direct_test(test_no_journal_without_systemd),
                 direct_test(test_failed_starts_keep_no_pipe),
                 direct_user_test(test_pipes_of_an_ordinary_user),
         };

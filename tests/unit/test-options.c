@@ -158,8 +158,6 @@ static void test_refusals_name_the_key_and_leak_nothing(void **state) {
         assert_refused(BERTH_ERROR_INVALID_ARGS, "StandardInput", 2, "StandardOutput", "h", fd,
                        "StandardInput", "s", "tty");
         assert_refused(BERTH_ERROR_INVALID_ARGS, "StandardInput", 1, "StandardInput", "s", "journal");
-        assert_refused(BERTH_ERROR_NOT_SUPPORTED, "StandardError=journal", 1, "StandardError", "s",
-                       "journal");
         assert_refused(BERTH_ERROR_NOT_SUPPORTED, "Lease", 2, "StandardOutput", "h", fd, "Lease", "b", 1);
         assert_refused(BERTH_ERROR_INVALID_ARGS, "FileDescriptors: 2 is", 1, "FileDescriptors", "a(uh)", 2,
                        3, fd, 2, fd);
