@@ -31,7 +31,7 @@ static void captured_done(Captured *c) {
 #define _cleanup_captured_ _cleanup_(captured_done)
 
 static const char *run_sleeper(const Direct *d) {
-        const Call init = { .command = WORDS("sleep", "1000") };
+        const Call init = { .command = WORDS("sleep", "1000"), .timeout_stop_usec = 100000 };
 
         return must_run(d, d->bus, "sleeper", &init, NULL);
 }
