@@ -43,8 +43,9 @@ static int read_stdio_word(const DictKey *key, const char *text, StreamKind *ret
         else if (strcmp(text, "journal") == 0 && key->offset > 0)
                 *ret = STREAM_JOURNAL;
         else
-                return invalid_args(error, "%s: %s is neither null, pipe, journal (of an output) nor a descriptor.", key->name,
-                                    QUOTE(text));
+                return invalid_args(error,
+                                    "%s: %s is neither null, pipe, journal (of an output) nor a descriptor.",
+                                    key->name, QUOTE(text));
         return 0;
 }
 

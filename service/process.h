@@ -133,7 +133,8 @@ typedef struct ProcessLaunch {
         int devpts;         /* the detached devpts for a new container to attach, or -EBADF */
         Terminal *terminal; /* taken; NULL: none, or the child makes it */
         const UserMap *map; /* NULL: none */
-        const char *container, *unit; /* for the journal: the container's name, and its scope; "" without systemd */
+        const char *container,
+                *unit; /* for the journal: the container's name, and its scope; "" without systemd */
 } ProcessLaunch;
 
 /* Makes the process starting: resets the last run's record, takes the options, remembers the call. No launch yet. */

@@ -24,10 +24,10 @@
 #define TAKE_FD(fd) TAKE(fd, -EBADF)
 
 /* Defines funcp(), the cleanup form of a destructor that takes a pointer and accepts NULL. */
-#define DEFINE_CLEANUP(type, func)           \
+#define DEFINE_CLEANUP(type, func)            \
         static inline void func##p(type *p) { \
-                if (*p)                      \
-                        (void) func(*p);     \
+                if (*p)                       \
+                        (void) func(*p);      \
         }
 
 static inline void freep(void *p) {

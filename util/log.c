@@ -10,8 +10,8 @@
 
 #define LINE_MAX_BYTES 2048
 
-__attribute__((format(printf, 4, 0))) static void log_line(int priority, const char *container, const char *unit,
-                                                           const char *format, va_list ap) {
+__attribute__((format(printf, 4, 0))) static void
+log_line(int priority, const char *container, const char *unit, const char *format, va_list ap) {
         char line[LINE_MAX_BYTES];
         int saved = errno;
 
@@ -22,11 +22,11 @@ __attribute__((format(printf, 4, 0))) static void log_line(int priority, const c
         } else if (!container)
                 (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", priority, NULL);
         else if (!unit || !*unit)
-                (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", priority, "BERTH_CONTAINER=%s", container,
-                                       NULL);
+                (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", priority, "BERTH_CONTAINER=%s",
+                                       container, NULL);
         else
-                (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", priority, "BERTH_CONTAINER=%s", container,
-                                       "OBJECT_SYSTEMD_UNIT=%s", unit, "UNIT=%s", unit, NULL);
+                (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", priority, "BERTH_CONTAINER=%s",
+                                       container, "OBJECT_SYSTEMD_UNIT=%s", unit, "UNIT=%s", unit, NULL);
         errno = saved;
 }
 

@@ -10,5 +10,5 @@ __attribute__((format(printf, 2, 3))) void log_message(int priority, const char 
 
 /* The same about a container, in the field BERTH_CONTAINER= (and OBJECT_SYSTEMD_UNIT= where unit is not NULL or empty, so that
  * the scope's status shows it). */
-__attribute__((format(printf, 4, 5))) void log_container(int priority, const char *container, const char *unit,
-                                                         const char *format, ...);
+__attribute__((format(printf, 4, 5))) void log_container(int priority, const char *container,
+                                                         const char *unit, const char *format, ...);

@@ -82,7 +82,8 @@ static int inject(const char *typed) {
 /* Catches every process that appears, and looks whether through it there is a way to this path of the host's. Ends with
  * the input; tells of each success. */
 static int snoop(const char *path) {
-        static const char *const ways[] = { "root", "cwd", "cwd/..", "fd/3", "fd/4", "fd/5", "fd/6", "fd/7", "fd/8" };
+        static const char *const ways[] = { "root", "cwd",  "cwd/..", "fd/3", "fd/4",
+                                            "fd/5", "fd/6", "fd/7",   "fd/8" };
         struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
         unsigned long seen = 0;
 

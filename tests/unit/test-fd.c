@@ -49,7 +49,7 @@ static void test_too_many_descriptors_are_refused_and_closed(void **state) {
         a = pair[0];
         b = pair[1];
         before = lowest_free();
-        assert_int_equal(fd_send(a, "x", 1, (int[]){ a, a, b }, 3), 0);
+        assert_int_equal(fd_send(a, "x", 1, (int[]) { a, a, b }, 3), 0);
         assert_int_equal(fd_receive(b, buffer, sizeof(buffer), fds, 1, &n), -EMSGSIZE);
         assert_int_equal(n, 7);
         assert_int_equal(lowest_free(), before);
