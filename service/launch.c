@@ -230,6 +230,17 @@ void launch_on_step_exited(Launch *launch) {
         launch_on_reply(launch, pidfd < 0 ? errno : 0, pid, pidfd);
 }
 
+void launch_reap(Launch *launch) {
+        if (!launch->replied) {
+                launch_on_step_exited(launch);
+                return;
+        }
+        if (!launch->reaped)
+                (void) waitid(P_PIDFD, (id_t) launch->pidfd, &(siginfo_t) {}, WEXITED);
+        launch->reaped = true;
+        launch_settle(launch);
+}
+
 void launch_on_reply(Launch *launch, int error, pid_t pid, int pidfd) {
         Launcher *launcher = launch->launcher;
         int r;

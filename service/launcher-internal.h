@@ -64,6 +64,10 @@ void launcher_flush(Launcher *launcher);
 /* Ends the process that goes between for the launch of this id, if there is one. */
 void launcher_end_step(Launcher *launcher, uint32_t id);
 
+/* At the end of the service, when nothing is left that could still make a child: brings a launch that was cancelled one
+ * step nearer to its end, waiting for the killed child if there is one. */
+void launch_reap(Launch *launch);
+
 /* The process that goes between has ended; the launch is over unless it told of a child. */
 void launch_on_step_exited(Launch *launch);
 

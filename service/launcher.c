@@ -2,7 +2,6 @@
 /* berth-launch itself, and the requests to it. */
 #include "service/launcher-internal.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -171,12 +170,18 @@ int launcher_new(sd_event *event, const char *path, Launcher **ret) {
 }
 
 Launcher *launcher_free(Launcher *launcher) {
+        Launch *launch;
+
         if (!launcher)
                 return NULL;
-        assert(TAILQ_EMPTY(&launcher->launches));
+        /* An Exec whose container has gone can still be on its way out. */
+        TAILQ_FOREACH(launch, &launcher->launches, link)
+        launch_cancel(launch);
         launcher_stop(launcher);
         while (!TAILQ_EMPTY(&launcher->steps))
                 step_free(TAILQ_FIRST(&launcher->steps));
+        while ((launch = TAILQ_FIRST(&launcher->launches)))
+                launch_reap(launch);
         (void) sd_event_unref(launcher->event);
         free(launcher->path);
         free(launcher);

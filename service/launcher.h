@@ -22,7 +22,7 @@ LaunchStage launch_stage_from_string(const char *text);
 /* A launcher that starts berth-launch when it is first needed, with the limit of open files that holds now, and again should it die. `path` is berth-launch's. */
 int launcher_new(sd_event *event, const char *path, Launcher **ret);
 
-/* Ends berth-launch and waits for it; every launch must be over. Returns NULL. */
+/* Ends berth-launch and waits for it; launches that are not over are cancelled and told of. Returns NULL. */
 Launcher *launcher_free(Launcher *launcher);
 DEFINE_CLEANUP(Launcher *, launcher_free);
 

@@ -419,6 +419,21 @@ static void test_every_end_of_the_container_answers_every_exec(void **state) {
         direct_expect_idle(d);
 }
 
+/* The fixture's end of the connection ends the service, which must not stumble over what is under way. */
+static void test_the_service_ends_while_execs_start(void **state) {
+        const Call call = { .command = WORDS("sleep", "1000"), .terminal = true };
+        Direct *d = *state;
+        const char *path = idle(d);
+
+        for (unsigned i = 0; i < 20; i++) {
+                _cleanup_bus_message_ sd_bus_message *m = NULL;
+
+                m = exec_new(d->bus, path, &call);
+                assert_true(sd_bus_send(d->bus, m, NULL) >= 0);
+        }
+        assert_true(sd_bus_flush(d->bus) >= 0);
+}
+
 static void test_a_client_that_dies_leaves_no_exec(void **state) {
         const Call container = { .command = WORDS("sleep", "1000") };
         const Call call = { .command = WORDS("sleep", "1000"), .terminal = true };
@@ -565,6 +580,9 @@ int main(void) {
                 direct_test(test_the_end_of_init_is_the_end_of_fifty),
                 direct_test(test_a_starting_container_is_waited_for),
                 direct_test(test_every_end_of_the_container_answers_every_exec),
+                direct_test(test_the_service_ends_while_execs_start),
+                direct_test(test_the_service_ends_while_execs_start),
+                direct_test(test_the_service_ends_while_execs_start),
                 direct_listen_test(test_a_client_that_dies_leaves_no_exec),
                 direct_test(test_case_44_many_execs_leave_nothing),
                 direct_test(test_two_hundred_at_once),
