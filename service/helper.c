@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
@@ -32,17 +33,19 @@ Helper *helper_free(Helper *helper) {
         return NULL;
 }
 
-static int on_exited(sd_event_source *source, const siginfo_t *si, void *userdata) {
+static int on_exited(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Helper *helper = userdata;
-        int code = si->si_code, status = si->si_status;
+        siginfo_t si = {};
 
-        /* sd-event reaps it after this callback. */
+        if (waitid(P_PIDFD, (id_t) fd, &si, WEXITED | WNOHANG) >= 0 && si.si_pid == 0)
+                return 0;
+        helper->exited = sd_event_source_disable_unref(helper->exited);
         helper->pidfd = fd_close(helper->pidfd);
         if (helper->timed_out) {
-                code = 0;
-                status = -ETIMEDOUT;
+                si.si_code = 0;
+                si.si_status = -ETIMEDOUT;
         }
-        helper->callback(helper, code, status, helper->userdata);
+        helper->callback(helper, si.si_code, si.si_status, helper->userdata);
         (void) helper_free(helper);
         return 0;
 }
@@ -107,7 +110,7 @@ int helper_start(sd_event *event, char *const argv[], uint64_t timeout_usec, hel
                 (void) waitid(P_PID, (id_t) pid, NULL, WEXITED);
                 return r;
         }
-        r = sd_event_add_child_pidfd(event, &helper->exited, helper->pidfd, WEXITED, on_exited, helper);
+        r = sd_event_add_io(event, &helper->exited, helper->pidfd, EPOLLIN, on_exited, helper);
         if (r < 0)
                 return r;
         if (timeout_usec != UINT64_MAX) {

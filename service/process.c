@@ -217,6 +217,8 @@ static ProcessResult result_of(Process *process) {
         bool killed = process->exit_code == CLD_KILLED && process->exit_status == SIGKILL,
              oom_killed = killed && process->handler->oom_killed && process->handler->oom_killed(process);
 
+        if (process->exit_code == 0)
+                return PROCESS_LOST;
         if (process->timed_out)
                 return PROCESS_TIMEOUT;
         if (process->kill_sent && killed)
@@ -233,13 +235,18 @@ static ProcessResult result_of(Process *process) {
         }
 }
 
-static int on_exited(sd_event_source *source, const siginfo_t *si, void *userdata) {
+static int on_exited(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         _cleanup_(process_unrefp) Process *process = process_ref(userdata);
+        siginfo_t si = {};
 
-        /* sd-event reaps it, by this pid, when we return. */
-        process->exit_code = si->si_code;
-        process->exit_status = si->si_status;
+        /* Not sd-event's own source for children: that reaps only after everybody has been told, by number. */
+        if (waitid(P_PIDFD, (id_t) fd, &si, WEXITED | WNOHANG | WNOWAIT) >= 0 && si.si_pid == 0)
+                return 0;
+        process->exit_code = si.si_code;
+        process->exit_status = si.si_status;
+        /* While it is unreaped its control group is there. */
         process->result = result_of(process);
+        (void) waitid(P_PIDFD, (id_t) fd, &si, WEXITED | WNOHANG);
         process->exited_usec = process_now();
         process->exit_source = sd_event_source_disable_unref(process->exit_source);
         process->pidfd = fd_close(process->pidfd);
@@ -263,8 +270,7 @@ int process_watch(Process *process, pid_t pid, int pidfd) {
 
         process->pid = pid;
         process->pidfd = pidfd;
-        r = sd_event_add_child_pidfd(process->event, &process->exit_source, pidfd, WEXITED, on_exited,
-                                     process);
+        r = sd_event_add_io(process->event, &process->exit_source, pidfd, EPOLLIN, on_exited, process);
         if (r >= 0 && process->terminal)
                 r = terminal_watch(process->terminal, process->event, on_hung_up, process);
         return r;
