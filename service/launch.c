@@ -165,8 +165,9 @@ static int on_socket(sd_event_source *source, int fd, uint32_t revents, void *us
         }
         for (size_t i = 0; i < n_fds; i++)
                 (void) close(fds[i]);
-        if (n > 0) {
-                launch_end(launch, LAUNCH_FAILED, LAUNCH_STAGE_CLONE, -EPROTO, "message of the child");
+        if (n > 0 || n == -EMSGSIZE || n == -EMFILE) {
+                launch_end(launch, LAUNCH_FAILED, LAUNCH_STAGE_CLONE, n > 0 ? -EPROTO : (int) n,
+                           "message of the child");
                 return 0;
         }
 
@@ -245,6 +246,11 @@ void launch_on_reply(Launch *launch, int error, pid_t pid, int pidfd) {
         Launcher *launcher = launch->launcher;
         int r;
 
+        /* It is there, but there was no descriptor for it: it ends here. */
+        if (error != 0 && pid > 0) {
+                (void) kill(pid, SIGKILL);
+                (void) waitid(P_PID, (id_t) pid, &(siginfo_t) {}, WEXITED);
+        }
         /* It will be waited for, so it must be a child of ours. */
         if (error == 0 && waitid(P_PIDFD, (id_t) pidfd, &(siginfo_t) {}, WEXITED | WNOHANG | WNOWAIT) < 0)
                 error = errno;
@@ -398,8 +404,11 @@ int launch_start(Launcher *launcher, const LaunchParameters *p, const LaunchHand
 
 int launch_open_gate(Launch *launch, LaunchGate gate) {
         LaunchGateOpen open = { .gate = gate };
+        int r;
 
-        return fd_send(launch->socket, &open, sizeof(open), NULL, 0);
+        r = fd_send(launch->socket, &open, sizeof(open), NULL, 0);
+        /* It is dead: its end tells why. */
+        return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }
 
 void launch_cancel(Launch *launch) {

@@ -71,5 +71,6 @@ void launch_reap(Launch *launch);
 /* The process that goes between has ended; the launch is over unless it told of a child. */
 void launch_on_step_exited(Launch *launch);
 
-/* berth-launch has made the child, or could not: error is a positive errno. Takes pidfd. */
+/* berth-launch has made the child, or could not: error is a positive errno. Takes pidfd. With both an error and a pid, the
+ * child is there and is to be ended. */
 void launch_on_reply(Launch *launch, int error, pid_t pid, int pidfd);

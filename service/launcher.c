@@ -229,17 +229,35 @@ static void step_add(Launcher *launcher, uint32_t id, int pidfd) {
                 (void) pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 
         step = calloc(1, sizeof(*step));
-        if (!step) {
+        if (step) {
+                step->launcher = launcher;
+                step->id = id;
+                step->pidfd = pidfd;
+                TAILQ_INSERT_TAIL(&launcher->steps, step, link);
+                if (sd_event_add_io(launcher->event, &step->source, pidfd, EPOLLIN, on_step_exited, step) >=
+                    0)
+                        return;
+                step_free(step);
+        } else {
                 (void) waitid(P_PIDFD, (id_t) pidfd, &(siginfo_t) {}, WEXITED);
                 (void) fd_close(pidfd);
-                return;
         }
-        step->launcher = launcher;
-        step->id = id;
-        step->pidfd = pidfd;
-        TAILQ_INSERT_TAIL(&launcher->steps, step, link);
-        if (sd_event_add_io(launcher->event, &step->source, pidfd, EPOLLIN, on_step_exited, step) < 0)
-                step_free(step);
+        if (launch)
+                launch_on_step_exited(launch);
+}
+
+/* There was no room for the descriptor of a process that has been made. It is ours to reap, so its number is its own. */
+static void refuse_child(Launcher *launcher, const LaunchReply *reply) {
+        Launch *launch = find_unanswered(launcher, reply->id);
+
+        log_message(LOG_ERR, "No descriptors are left for a new process");
+        if (reply->kind == LAUNCH_REPLY_STEP) {
+                (void) kill(reply->pid, SIGKILL);
+                (void) waitid(P_PID, (id_t) reply->pid, &(siginfo_t) {}, WEXITED);
+                if (launch)
+                        launch_on_step_exited(launch);
+        } else if (launch)
+                launch_on_reply(launch, EMFILE, reply->pid, -EBADF);
 }
 
 /* berth-launch is gone: whatever it had not answered has failed, and the next launch starts it again. */
@@ -276,11 +294,11 @@ void launcher_flush(Launcher *launcher) {
                 if (launch->enter >= 0)
                         fds[n++] = launch->enter;
                 r = fd_send(launcher->control, &request, sizeof(request), fds, n);
-                if (r == -EAGAIN || r == -ETOOMANYREFS) {
+                /* An end of berth-launch is what the end of file tells of; all else is a lack of room. */
+                if (r < 0 && r != -EPIPE && r != -ECONNRESET) {
                         full = true;
                         break;
                 }
-                /* Any other error is berth-launch's end, which the end of file tells of. */
                 launch->theirs = fd_close(launch->theirs);
                 launch->cgroup = fd_close(launch->cgroup);
                 launch->enter = fd_close(launch->enter);
@@ -292,7 +310,7 @@ void launcher_flush(Launcher *launcher) {
 
 static int on_control(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Launcher *launcher = userdata;
-        LaunchReply reply;
+        LaunchReply reply = {};
         Launch *launch;
         size_t n_fds = 0;
         int pidfd = -EBADF;
@@ -303,6 +321,10 @@ static int on_control(sd_event_source *source, int fd, uint32_t revents, void *u
         n = fd_receive(fd, &reply, sizeof(reply), &pidfd, 1, &n_fds);
         if (n == -EAGAIN)
                 return 0;
+        if (n == -EMFILE && reply.pid > 0) {
+                refuse_child(launcher, &reply);
+                return 0;
+        }
         if (n != sizeof(reply) || (reply.error == 0 && n_fds != 1)) {
                 if (n > 0 && n_fds > 0)
                         (void) close(pidfd);

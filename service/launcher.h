@@ -78,7 +78,7 @@ typedef struct LaunchParameters {
 int launch_start(Launcher *launcher, const LaunchParameters *parameters, const LaunchHandler *handler,
                  void *userdata, Launch **ret);
 
-/* Lets the child go on past a gate. */
+/* Lets the child go on past a gate; one that is dead already tells of that itself. */
 int launch_open_gate(Launch *launch, LaunchGate gate);
 
 /* Ends the launch: `done` follows with LAUNCH_CANCELLED as soon as the child is reaped, even if it was just about to

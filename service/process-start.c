@@ -240,7 +240,7 @@ void process_open_gate(Process *process) {
         if (!process->launch)
                 return;
         r = launch_open_gate(process->launch, LAUNCH_GATE_CGROUP);
-        if (r < 0 && r != -EPIPE) /* EPIPE: it is dead, which the launch tells of with its reason */
+        if (r < 0)
                 launch_fail(process->launch, LAUNCH_STAGE_SCOPE, r, "");
 }
 

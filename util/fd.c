@@ -109,8 +109,10 @@ ssize_t fd_receive(int socket, void *data, size_t size, int *fds, size_t max_fds
         if (length < 0)
                 return -errno;
 
-        if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+        if (message.msg_flags & MSG_TRUNC)
                 r = -EMSGSIZE;
+        else if (message.msg_flags & MSG_CTRUNC)
+                r = -EMFILE;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
                 size_t count;
 
@@ -124,7 +126,7 @@ ssize_t fd_receive(int socket, void *data, size_t size, int *fds, size_t max_fds
                         if (n < max_fds && r == 0)
                                 fds[n++] = fd;
                         else {
-                                r = -EMSGSIZE;
+                                r = r < 0 ? r : -EMSGSIZE;
                                 (void) close(fd);
                         }
                 }

@@ -31,7 +31,8 @@ int fd_send(int socket, const void *data, size_t size, const int *fds, size_t n_
 
 /* Receives one message into data (size bytes at most, a longer one is -EMSGSIZE) and its descriptors, each CLOEXEC,
  * into fds (room for max_fds; more is -EMSGSIZE). Returns the length, 0 at the end of file, negative errno; on
- * error no descriptor stays open. *ret_n_fds are the caller's to close. */
+ * error no descriptor stays open. -EMFILE: the process could not hold all its descriptors, but data is there.
+ * *ret_n_fds are the caller's to close. */
 ssize_t fd_receive(int socket, void *data, size_t size, int *fds, size_t max_fds, size_t *ret_n_fds);
 
 /* Reads a regular file into memory, up to max bytes (-EFBIG beyond), NUL-terminated for convenience. It does not
