@@ -11,6 +11,7 @@
 #include "interfaces/names.h"
 #include "service/exec.h"
 #include "util/fd.h"
+#include "util/timer.h"
 
 /* A pipe's contents at most, by default; also how much one turn of the event loop reads. */
 #define CHUNK (64U << 10)
@@ -291,10 +292,7 @@ static int capture_new(sd_event *event, StartOptions *options, CaptureOptions *w
 }
 
 static int arm(Capture *capture) {
-        if (capture->what.timeout_usec == UINT64_MAX)
-                return 0;
-        return sd_event_add_time_relative(capture->event, &capture->timer, CLOCK_MONOTONIC,
-                                          capture->what.timeout_usec, 0, on_timeout, capture);
+        return timer_start(capture->event, capture->what.timeout_usec, on_timeout, capture, &capture->timer);
 }
 
 static int check(const Spec *spec, const StartOptions *options, sd_bus_error *error) {

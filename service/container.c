@@ -11,6 +11,7 @@
 #include "service/cgroup.h"
 #include "service/manager.h"
 #include "util/log.h"
+#include "util/timer.h"
 #include "util/unit-name.h"
 
 #define EXPIRY_USEC (60U * 1000U * 1000U)
@@ -277,9 +278,8 @@ static int on_runtime_over(sd_event_source *source, uint64_t usec, void *userdat
 static void begin_runtime(Container *container) {
         uint64_t usec = container->spec->runtime_max_usec;
 
-        if (usec != SPEC_INFINITY &&
-            sd_event_add_time_relative(container->manager->event, &container->runtime_timer, CLOCK_MONOTONIC,
-                                       usec, 0, on_runtime_over, container) < 0)
+        if (timer_start(container->manager->event, usec, on_runtime_over, container,
+                        &container->runtime_timer) < 0)
                 log_container(LOG_WARNING, container->name, container->unit,
                               "RuntimeMaxUSec of container %s is not watched: no timer", container->name);
 }

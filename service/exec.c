@@ -13,6 +13,7 @@
 #include "service/manager.h"
 #include "service/plan.h"
 #include "util/log.h"
+#include "util/timer.h"
 
 #define EXPIRY_USEC (60U * 1000U * 1000U)
 #define SIGNAL_MAX 64
@@ -152,9 +153,8 @@ static void end_exec(Exec *exec) {
         if (exec->kill_timer)
                 return;
         (void) process_signal_group(exec->process, exec->spec->stop_signal);
-        if (timeout_usec != UINT64_MAX &&
-            sd_event_add_time_relative(exec->container->manager->event, &exec->kill_timer, CLOCK_MONOTONIC,
-                                       timeout_usec, 0, on_kill_time, exec) < 0)
+        if (timer_start(exec->container->manager->event, timeout_usec, on_kill_time, exec,
+                        &exec->kill_timer) < 0)
                 (void) process_signal_group(exec->process, SIGKILL);
 }
 

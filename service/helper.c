@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/helper.h"
+#include "util/timer.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -113,12 +114,9 @@ int helper_start(sd_event *event, char *const argv[], uint64_t timeout_usec, hel
         r = sd_event_add_io(event, &helper->exited, helper->pidfd, EPOLLIN, on_exited, helper);
         if (r < 0)
                 return r;
-        if (timeout_usec != UINT64_MAX) {
-                r = sd_event_add_time_relative(event, &helper->deadline, CLOCK_MONOTONIC, timeout_usec, 0,
-                                               on_deadline, helper);
-                if (r < 0)
-                        return r;
-        }
+        r = timer_start(event, timeout_usec, on_deadline, helper, &helper->deadline);
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(helper);
         return 0;
 }

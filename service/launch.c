@@ -12,6 +12,7 @@
 
 #include "service/launcher-internal.h"
 #include "util/fd.h"
+#include "util/timer.h"
 
 static const char *const stage_names[_LAUNCH_STAGE_MAX] = {
         [LAUNCH_STAGE_NONE] = "",
@@ -386,12 +387,9 @@ int launch_start(Launcher *launcher, const LaunchParameters *p, const LaunchHand
                             launch);
         if (r < 0)
                 return r;
-        if (p->timeout_usec != UINT64_MAX) {
-                r = sd_event_add_time_relative(launcher->event, &launch->deadline, CLOCK_MONOTONIC,
-                                               p->timeout_usec, 0, on_deadline, launch);
-                if (r < 0)
-                        return r;
-        }
+        r = timer_start(launcher->event, p->timeout_usec, on_deadline, launch, &launch->deadline);
+        if (r < 0)
+                return r;
 
         launch->id = launcher->next_id++;
         launch->clone_flags = p->enter >= 0 ? 0 : ((const LaunchPlan *) p->plan)->clone_flags;
