@@ -92,10 +92,12 @@ void state_remove(State *state, const char *name) {
 }
 
 /* The unit in a record's text, or NULL when it is not exactly what state_save() writes. */
-static const char *read_unit(char *text, const char *name) {
+static const char *read_unit(char *text, size_t size, const char *name) {
         _cleanup_free_ char *expected = NULL;
         char *unit, *end;
 
+        if (strlen(text) != size)
+                return NULL;
         unit = strstr(text, "\nunit=");
         if (!unit || strncmp(text, "berth-container 1\n", 18) != 0)
                 return NULL;
@@ -139,13 +141,14 @@ int state_foreach(State *state, state_record_t callback, void *userdata) {
         }
         for (struct dirent *entry; (entry = readdir(directory));) {
                 _cleanup_free_ char *text = NULL;
+                size_t size;
                 const char *unit = NULL, *name = entry->d_name;
 
                 if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
                         continue;
                 if (spec_validate_name(name, NULL) >= 0 && is_ours(state->fd, name) &&
-                    fd_read_file(state->fd, name, 1, RECORD_MAX, &text, NULL) >= 0)
-                        unit = read_unit(text, name);
+                    fd_read_file(state->fd, name, 1, RECORD_MAX, &text, &size) >= 0)
+                        unit = read_unit(text, size, name);
                 if (!unit) {
                         remove_foreign(state->fd, name);
                         continue;
