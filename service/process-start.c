@@ -124,9 +124,8 @@ static void on_devpts(Launch *launch, int devpts, int master, void *userdata) {
                 return;
         }
         process->terminal = terminal;
-        /* A Resize that came while there was no terminal. */
-        if (process->wanted_size.rows > 0)
-                (void) terminal_resize(terminal, process->wanted_size);
+        /* A Resize may have come since the child was told the size. */
+        (void) terminal_resize(terminal, process_first_size(process));
 }
 
 static const LaunchHandler launch_handler = {

@@ -287,6 +287,9 @@ int process_resize(Process *process, uint16_t rows, uint16_t columns) {
 
         if (process->state != PROCESS_RUNNING)
                 process->wanted_size = size;
+        /* The later word counts. */
+        if (process->state == PROCESS_STARTING)
+                process->options.rows = process->options.columns = 0;
         return process->terminal ? terminal_resize(process->terminal, size) : 0;
 }
 

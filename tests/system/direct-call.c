@@ -384,11 +384,15 @@ void must_call(sd_bus *bus, const char *path, const char *member, const char *ty
 }
 
 int must_start(sd_bus *bus, const char *path) {
+        return must_start_sized(bus, path, 0, 0);
+}
+
+int must_start_sized(sd_bus *bus, const char *path, unsigned rows, unsigned columns) {
         _cleanup_bus_message_ sd_bus_message *reply = NULL;
         _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 
         if (sd_bus_call_method(bus, BERTH_BUS_NAME, path, BERTH_INTERFACE_CONTAINER, "Start", &error, &reply,
-                               "a{sv}", 0) < 0)
+                               "a{sv}", 2, "Rows", "q", rows, "Columns", "q", columns) < 0)
                 fail_msg("Start of %s: %s: %s", path, error.name, error.message);
         return read_master(reply);
 }

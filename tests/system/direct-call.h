@@ -80,6 +80,7 @@ int call_container(sd_bus *bus, const char *path, const char *member, sd_bus_err
                    ...);
 void must_call(sd_bus *bus, const char *path, const char *member, const char *types, ...);
 int must_start(sd_bus *bus, const char *path); /* the master, or -EBADF */
+int must_start_sized(sd_bus *bus, const char *path, unsigned rows, unsigned columns); /* 0×0: unknown */
 End must_wait(sd_bus *bus, const char *path);
 void must_remove(sd_bus *bus, const char *path);
 

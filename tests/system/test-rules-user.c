@@ -118,6 +118,21 @@ static void test_resize_and_hang_up_work(void **state) {
         assert_int_equal(end.status, 0);
 }
 
+static void test_starts_own_size_is_later_than_a_resize_before_it(void **state) {
+        const Call call = { .command = WORDS("payload", "size"), .terminal = true };
+        _cleanup_free_ char *output = NULL;
+        _cleanup_fd_ int master = -EBADF;
+        Direct *d = *state;
+        const char *path;
+
+        path = must_create(d, d->bus, "later", &call);
+        must_call(d->bus, path, "Resize", "qq", 51, 151);
+        master = must_start_sized(d->bus, path, 30, 90);
+        output = read_to_end(master, MS);
+        assert_string_equal(output, "30 90\r\n");
+        must_remove(d->bus, path);
+}
+
 static void test_the_host_cannot_be_seen_through_the_user_namespace(void **state) {
         const Call call = {};
         _cleanup_free_ char *map = NULL;
@@ -151,6 +166,7 @@ int main(void) {
                 direct_user_test(test_ephemeral_with_submounts_names_the_mount),
                 direct_user_test(test_terminal_works),
                 direct_user_test(test_resize_and_hang_up_work),
+                direct_user_test(test_starts_own_size_is_later_than_a_resize_before_it),
                 direct_user_test(test_the_host_cannot_be_seen_through_the_user_namespace),
                 direct_user_test(test_another_user_is_refused_and_named),
         };
