@@ -244,8 +244,8 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (r < 0 || type != SD_BUS_MESSAGE_METHOD_CALL)
                 return 0;
         sender = sd_bus_message_get_sender(message);
-        if (!sender)
-                return 0;
+        if (!sender) /* nobody to answer, and nobody whose rights could be looked at */
+                return 1;
         client = find_client(connection, sender);
         if (!client) {
                 r = begin_lookup(connection, sender, &client);
