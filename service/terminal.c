@@ -120,7 +120,7 @@ static int on_hang_up(sd_event_source *source, int fd, uint32_t revents, void *u
         Terminal *terminal = userdata;
         char path[32];
         struct stat st;
-        int slave;
+        int slave, r;
 
         terminal->hang_up = sd_event_source_disable_unref(terminal->hang_up);
         if (fstat(terminal->slave, &st) == 0 && st.st_nlink > 0) {
@@ -128,12 +128,15 @@ static int on_hang_up(sd_event_source *source, int fd, uint32_t revents, void *u
                  * useless but not the terminal; a fresh one goes on. */
                 (void) snprintf(path, sizeof(path), "/proc/self/fd/%d", terminal->slave);
                 slave = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
-                if (slave >= 0) {
+                r = slave < 0 ? -errno : 0;
+                if (r >= 0) {
                         (void) fd_close(terminal->slave);
                         terminal->slave = slave;
-                        if (watch_slave(terminal) >= 0)
-                                return 0;
+                        r = watch_slave(terminal);
                 }
+                if (r >= 0)
+                        return 0;
+                errno = -r;
                 log_message(LOG_WARNING, "Cannot watch a terminal after a vhangup: %m");
                 return 0;
         }
