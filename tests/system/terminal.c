@@ -121,7 +121,9 @@ TerminalTest *terminal_test_spawn(const char *const *argv, unsigned rows, unsign
 
                 (void) sigemptyset(&none);
                 (void) sigprocmask(SIG_SETMASK, &none, NULL);
-                (void) signal(SIGPIPE, SIG_DFL);
+                /* As in a login shell, whatever this test was started from (nohup, a background job). */
+                for (int i = 1; i < _NSIG; i++)
+                        (void) signal(i, SIG_DFL);
                 if (setsid() < 0 || ioctl(slave, TIOCSCTTY, 0) < 0 || dup2(slave, 0) < 0 ||
                     dup2(slave, 1) < 0 || dup2(slave, 2) < 0)
                         _exit(125);
