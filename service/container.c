@@ -328,15 +328,14 @@ static int on_kill_time(sd_event_source *source, uint64_t usec, void *userdata) 
 /* Arms the SIGKILL of a Stop; a later time than the one that holds changes nothing. */
 static int arm_kill(Container *container, uint64_t timeout_usec) {
         sd_event *event = container->manager->event;
-        uint64_t now, at;
+        uint64_t at;
         int r;
 
         if (timeout_usec == UINT64_MAX)
                 return 0;
-        r = sd_event_now(event, CLOCK_MONOTONIC, &now);
+        r = timer_at(event, timeout_usec, &at);
         if (r < 0)
                 return r;
-        at = timeout_usec > UINT64_MAX - 1 - now ? UINT64_MAX - 1 : now + timeout_usec;
         if (at >= container->kill_at_usec)
                 return 0;
         container->kill_timer = sd_event_source_disable_unref(container->kill_timer);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/helper.h"
-#include "util/timer.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -8,6 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
+
+#include "util/timer.h"
 
 struct Helper {
         int pidfd; /* owned */
