@@ -42,9 +42,10 @@ int capture_bus_method_capture_container(sd_bus_message *message, void *userdata
 /* The object path of a container, malloced. */
 int container_bus_path(const Container *container, char **ret);
 
-/* Appends `a{sh} stdio` to the reply to a start: the terminal's master and the other ends of pipes, which are the
- * client's alone afterwards. */
-int process_bus_append_stdio(sd_bus_message *reply, Process *process);
+/* Answers a call that began a process, and drops it: an error, or the object's path (unless path_of is NULL) and
+ * `a{sh} stdio`, the terminal's master and the other ends of pipes, which are the client's alone afterwards. */
+void process_bus_reply_started(sd_bus_message *message, Process *process, const sd_bus_error *error,
+                               int (*path_of)(Process *process, char **ret));
 
 /* Answers a call that waited with an error. */
 void bus_reply_error(sd_bus_message *call, const sd_bus_error *error);

@@ -19,7 +19,7 @@ void bus_reply_error(sd_bus_message *call, const sd_bus_error *error) {
         (void) sd_bus_reply_method_error(call, error);
 }
 
-int process_bus_append_stdio(sd_bus_message *reply, Process *process) {
+static int append_stdio(sd_bus_message *reply, Process *process) {
         static const char *const names[] = { "stdin", "stdout", "stderr" };
         _cleanup_fd_ int master = process_take_master(process);
         int r;
@@ -39,8 +39,10 @@ int process_bus_append_stdio(sd_bus_message *reply, Process *process) {
 
 /* ---- calls that are answered later ----------------------------------------------------------------------------- */
 
-static void start_done(Process *process, const sd_bus_error *error, void *userdata) {
-        _cleanup_bus_message_ sd_bus_message *call = userdata, *reply = NULL;
+void process_bus_reply_started(sd_bus_message *message, Process *process, const sd_bus_error *error,
+                               int (*path_of)(Process *process, char **ret)) {
+        _cleanup_bus_message_ sd_bus_message *call = message, *reply = NULL;
+        _cleanup_free_ char *path = NULL;
         int r;
 
         if (error) {
@@ -48,12 +50,20 @@ static void start_done(Process *process, const sd_bus_error *error, void *userda
                 return;
         }
         r = sd_bus_message_new_method_return(call, &reply);
+        if (r >= 0 && path_of)
+                r = path_of(process, &path);
+        if (r >= 0 && path)
+                r = sd_bus_message_append(reply, "o", path);
         if (r >= 0)
-                r = process_bus_append_stdio(reply, process);
+                r = append_stdio(reply, process);
         if (r >= 0)
                 r = sd_bus_message_send(reply);
         if (r < 0)
                 (void) sd_bus_reply_method_errno(call, r, NULL);
+}
+
+static void start_done(Process *process, const sd_bus_error *error, void *userdata) {
+        process_bus_reply_started(userdata, process, error, NULL);
 }
 
 static void empty_done(Container *container, const sd_bus_error *error, void *userdata) {
@@ -106,26 +116,12 @@ static int method_start(sd_bus_message *message, void *userdata, sd_bus_error *e
                                                      sd_bus_message_ref(message), error));
 }
 
-static void exec_done(Process *process, const sd_bus_error *error, void *userdata) {
-        _cleanup_bus_message_ sd_bus_message *call = userdata, *reply = NULL;
-        _cleanup_free_ char *path = NULL;
-        int r;
+static int exec_path(Process *process, char **ret) {
+        return process_bus_path(exec_of(process), ret);
+}
 
-        if (error) {
-                bus_reply_error(call, error);
-                return;
-        }
-        r = sd_bus_message_new_method_return(call, &reply);
-        if (r >= 0)
-                r = process_bus_path(exec_of(process), &path);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "o", path);
-        if (r >= 0)
-                r = process_bus_append_stdio(reply, process);
-        if (r >= 0)
-                r = sd_bus_message_send(reply);
-        if (r < 0)
-                (void) sd_bus_reply_method_errno(call, r, NULL);
+static void exec_done(Process *process, const sd_bus_error *error, void *userdata) {
+        process_bus_reply_started(userdata, process, error, exec_path);
 }
 
 static int method_exec(sd_bus_message *message, void *userdata, sd_bus_error *error) {

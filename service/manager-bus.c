@@ -39,26 +39,12 @@ static int method_create(sd_bus_message *message, void *userdata, sd_bus_error *
         return sd_bus_reply_method_return(message, "o", path);
 }
 
-static void run_done(Process *process, const sd_bus_error *error, void *userdata) {
-        _cleanup_bus_message_ sd_bus_message *call = userdata, *reply = NULL;
-        _cleanup_free_ char *path = NULL;
-        int r;
+static int run_path(Process *process, char **ret) {
+        return container_bus_path(container_of(process), ret);
+}
 
-        if (error) {
-                bus_reply_error(call, error);
-                return;
-        }
-        r = sd_bus_message_new_method_return(call, &reply);
-        if (r >= 0)
-                r = container_bus_path(container_of(process), &path);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "o", path);
-        if (r >= 0)
-                r = process_bus_append_stdio(reply, process);
-        if (r >= 0)
-                r = sd_bus_message_send(reply);
-        if (r < 0)
-                (void) sd_bus_reply_method_errno(call, r, NULL);
+static void run_done(Process *process, const sd_bus_error *error, void *userdata) {
+        process_bus_reply_started(userdata, process, error, run_path);
 }
 
 static int method_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -81,14 +67,9 @@ static int method_run(sd_bus_message *message, void *userdata, sd_bus_error *err
         r = authorize(client, ACTION_RUN, error);
         if (r < 0)
                 return r;
-        r = manager_run(connection_manager(connection), name, TAKE_PTR(spec), &options, client, run_done,
-                        sd_bus_message_ref(message), NULL, error);
-        if (r < 0) {
-                (void) sd_bus_message_unref(
-                        message); /* the reference for run_done(), which won't be called */
-                return r;
-        }
-        return 1;
+        return bus_accepted(message,
+                            manager_run(connection_manager(connection), name, TAKE_PTR(spec), &options,
+                                        client, run_done, sd_bus_message_ref(message), NULL, error));
 }
 
 static int method_get(sd_bus_message *message, void *userdata, sd_bus_error *error) {
