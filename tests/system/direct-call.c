@@ -317,18 +317,21 @@ const char *exec_must_fail(sd_bus *bus, const char *path, const Call *call, cons
         return message;
 }
 
-End process_must_wait(sd_bus *bus, const char *path) {
+static End wait_for(sd_bus *bus, const char *path, const char *interface) {
         _cleanup_bus_message_ sd_bus_message *reply = NULL;
         _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
         const char *result;
         End end;
 
-        if (sd_bus_call_method(bus, BERTH_BUS_NAME, path, BERTH_INTERFACE_PROCESS, "Wait", &error, &reply,
-                               "") < 0)
+        if (sd_bus_call_method(bus, BERTH_BUS_NAME, path, interface, "Wait", &error, &reply, "") < 0)
                 fail_msg("Wait of %s: %s: %s", path, error.name, error.message);
         assert_true(sd_bus_message_read(reply, "iis", &end.code, &end.status, &result) > 0);
         (void) snprintf(end.result, sizeof(end.result), "%s", result);
         return end;
+}
+
+End process_must_wait(sd_bus *bus, const char *path) {
+        return wait_for(bus, path, BERTH_INTERFACE_PROCESS);
 }
 
 const char *must_create(const Direct *d, sd_bus *bus, const char *name, const Call *call) {
@@ -398,17 +401,7 @@ int must_start_sized(sd_bus *bus, const char *path, unsigned rows, unsigned colu
 }
 
 End must_wait(sd_bus *bus, const char *path) {
-        _cleanup_bus_message_ sd_bus_message *reply = NULL;
-        _cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
-        const char *result;
-        End end;
-
-        if (sd_bus_call_method(bus, BERTH_BUS_NAME, path, BERTH_INTERFACE_CONTAINER, "Wait", &error, &reply,
-                               "") < 0)
-                fail_msg("Wait of %s: %s: %s", path, error.name, error.message);
-        assert_true(sd_bus_message_read(reply, "iis", &end.code, &end.status, &result) > 0);
-        (void) snprintf(end.result, sizeof(end.result), "%s", result);
-        return end;
+        return wait_for(bus, path, BERTH_INTERFACE_CONTAINER);
 }
 
 void must_remove(sd_bus *bus, const char *path) {
